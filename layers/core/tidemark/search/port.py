@@ -52,11 +52,16 @@ class Query:
     occurred_to: datetime | None = None  # exclusive
     updated_from: datetime | None = None
     session: int | None = None
+    neighbours: int = 0  # how many turns on either side of a message come along as candidates, under the same filters
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hit with what each arm said of it: cosine in -1..1, BM25 (0 and up; None where the arm did not find it), whole-name match."""
+    """A hit with what each arm says of it, whichever arm found it.
+
+    Cosine in -1..1 (None: one of the two has no vector), BM25 (None: none of the question's words), whole-name match. `coverage` is the
+    share of the question's words that the document holds, each counted by its rarity in the scope, from 0 to 1.
+    """
 
     id: str
     cosine: float | None
@@ -68,6 +73,11 @@ class Candidate:
     session: int
     occurred_at: datetime
     updated_at: datetime
+    coverage: float = 0.0
+
+
+class IndexModelMismatchError(Exception):
+    """The index holds vectors of another model or dimension: searching it would answer noise. Reindex, or configure that model."""
 
 
 class SearchUnavailableError(Exception):
