@@ -9,6 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError, WaiterError
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
 
+from infra.local import gateway_responses
 from infra.local.emulator_process import Emulator
 from infra.local.packaging import Archive, folder, our_packages
 from infra.local.progress import Failure
@@ -27,7 +28,10 @@ def deploy(settings: LocalSettings, emulator: Emulator) -> dict[str, str]:
     _apply(emulator.client("cloudformation"), json.dumps(template), _parameters(template, settings))
     _discard_others(s3, archives)
     stack = emulator.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]
-    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    api = template["Resources"]["Api"]["Properties"]
+    gateway_responses.apply(emulator.client("apigateway"), outputs["ApiId"], api["StageName"], api["GatewayResponses"])
+    return outputs
 
 
 def _package(template: dict[str, Any], source: Path) -> list[Archive]:

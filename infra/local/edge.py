@@ -101,6 +101,8 @@ def _target(request: Request) -> str:
     """The path as the client wrote it. The emulator decodes it once where API Gateway hands it on encoded, so it is encoded once more."""
     raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
     path = quote(raw.split(b"?", 1)[0].removeprefix(b"/api"), safe="/:@!$&'()*+,;=-._~")
+    # A segment of dots would lead out of the stage, to the emulator's own addresses.
+    path = "/".join(segment.replace(".", "%252E") if segment in (".", "..") else segment for segment in path.split("/"))
     query = quote(request.scope["query_string"], safe="/?:@!$&'()*+,;=-._~%[]")
     return f"{path}?{query}" if query else path
 

@@ -53,6 +53,7 @@ class Emulator:
             "S3_DATA_DIR": str(state / "emulator" / "s3"),
             "TMPDIR": str(state / "tmp"),
             "LOG_LEVEL": "WARNING",
+            "LAMBDA_WARM_TTL_SECONDS": "120",
             "SFTP_ENABLED": "0",
             "IOT_MTLS_ENABLED": "0",
         }

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from infra.local.emulator import workers
 from infra.local.emulator.journal import Journal
 
 QUEUE_SAVE_SECONDS = 0.5
@@ -66,6 +67,7 @@ def main() -> None:
     persistence: Any = importlib.import_module("ministack.core.persistence")
     dynamodb, sqs, functions = (importlib.import_module(f"ministack.services.{name}") for name in ("dynamodb", "sqs", "lambda_svc"))
     journal = Journal(state / "emulator" / "journal.jsonl", dynamodb, functions)
+    workers.correct(functions, importlib.import_module("ministack.core.lambda_runtime"))
     _log_functions(functions, state / "logs" / "functions.log")
     load, save_all = app._load_persisted_state, app.save_all
 
