@@ -1,5 +1,6 @@
 """`make run`: the whole service on this machine, from template.yaml, until Control-C."""
 
+import argparse
 import os
 import shutil
 import signal
@@ -100,6 +101,7 @@ def _emulated(settings: LocalSettings, progress: Progress) -> Iterator[Emulator]
 def _run(settings: LocalSettings, progress: Progress) -> None:
     settings.state.mkdir(parents=True, exist_ok=True)
     with processes.lock(settings.state / "lock"), processes.bind(settings.port) as taken, _emulated(settings, progress) as emulator:
+        processes.record(settings.state / "instance.json", os.getpid())
         with progress.step("Deploying template.yaml"):
             outputs = deploy(settings, emulator)
             emulator.save()
@@ -133,21 +135,36 @@ def _open(settings: LocalSettings, progress: Progress, issuer: Issuer, client: h
     )
 
 
+def _end(settings: LocalSettings) -> None:
+    if not processes.end_leftover(settings.state / "instance.json", "infra.local", patience=30):
+        raise Failure(f"Nothing runs on {settings.state}.")
+    print("Stopped; its data stays.")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m infra.local", description="The whole service on this machine.")
+    parser.add_argument("action", nargs="?", choices=("run", "stop"), default="run")
+    parser.add_argument("--source", type=Path, default=ROOT, help="where template.yaml, functions/ and layers/ are")
+    return parser.parse_args()
+
+
 def main() -> int:
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _stop)
-    progress = Progress()
+    arguments, progress = _arguments(), Progress()
     # Python's own HTTP clients here speak to this machine only.
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost,127.0.0.1")))
     try:
-        source = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
-        _run(LocalSettings.read(os.environ, interactive=sys.stdin.isatty(), source=source), progress)
+        settings = LocalSettings.read(os.environ, interactive=sys.stdin.isatty(), source=arguments.source.resolve())
+        if arguments.action == "stop":
+            _end(settings)
+            return 0
+        signal.signal(signal.SIGINT, _stop)
+        signal.signal(signal.SIGTERM, _stop)
+        _run(settings, progress)
     except Stopped:
         progress.say("Stopped")
-        return 0
     except (Failure, SyntaxError) as failure:
-        print(f"\nTidemark did not start: {failure}", file=sys.stderr)
+        print(f"\nTidemark stopped: {failure}", file=sys.stderr)
         return 1
     return 0
 

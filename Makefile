@@ -1,0 +1,50 @@
+.DEFAULT_GOAL := help
+.PHONY: run stop build requirements test check openapi bench help
+
+PYTHON ?= python3
+BIN := .venv/bin
+# uv of this machine, or our own below .local: nothing is installed outside the clone.
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .local/tools/bin/uv)
+
+run: .venv/.synced ## Start the whole service on this machine; TIDEMARK_PORT, TIDEMARK_STATE_DIR, TIDEMARK_TOUR=0
+	@exec $(BIN)/python -m infra.local
+
+stop: .venv/.synced ## Stop the service of TIDEMARK_STATE_DIR from another terminal
+	@$(BIN)/python -m infra.local stop
+
+test: .venv/.synced ## All tests
+	$(BIN)/pytest
+
+check: .venv/.synced ## Format, lint and types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+# SAM builds with the Python of the runtime; a pyenv shim answers only for a version that is switched on.
+build: export PYENV_VERSION := $(shell pyenv latest 3.13 2>/dev/null)
+build: export SAM_CLI_TELEMETRY := 0
+build: export AWS_DEFAULT_REGION ?= us-east-1
+build: requirements ## Validate template.yaml and build what `sam deploy` uploads; needs Python 3.13
+	$(BIN)/sam validate --lint
+	$(BIN)/sam build
+
+requirements: .venv/.synced ## Export the dependencies layer from uv.lock
+	$(UV) export --quiet --frozen --no-dev --no-emit-project --extra opensearch --no-header --no-annotate -o layers/dependencies/requirements.txt
+
+openapi: .venv/.synced ## Write the OpenAPI file from the handlers
+	$(BIN)/tidemark openapi docs/openapi.json
+
+bench: .venv/.synced ## Benchmarks
+	$(BIN)/python -m tests.bench
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+.venv/.synced: pyproject.toml uv.lock | $(if $(filter uv,$(UV)),,$(UV))
+	@echo "Installing the project's packages into .venv"
+	@$(UV) sync --quiet --frozen --all-extras --python $(PYTHON)
+	@touch $@
+
+.local/tools/bin/uv:
+	@echo "Installing uv into .local/tools"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .local/tools uv
