@@ -8,7 +8,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS document_terms (doc INTEGER PRIMARY KEY, terms BLOB);
 K1 = 1.2
 B = 0.75
 CONTEXT_WEIGHT = 0.5  # of a word that only stands in the turns in front of a message
+_STRANGERS = 50
 MAX_TERMS = 64  # a long question is asked by its rarest words
 
 
@@ -79,11 +80,11 @@ class Question:
         return {doc: LexicalHit(bm25, min(1.0, weight / total)) for doc, bm25, weight in found}
 
 
-def question(connection: apsw.Connection, partition: int, words: Iterable[str], documents: int, total_length: int) -> Question:
-    terms = [term_of(partition, word) for word in words]
+def question(connection: apsw.Connection, partition: int, words: Mapping[str, float], documents: int, total_length: int) -> Question:
+    asked = {term_of(partition, word): weight for word, weight in words.items()}
     counted = "SELECT term, count(*) FROM postings WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term"
-    containing: dict[int, int] = dict(rows(connection, counted, (json.dumps(terms),)))
-    weights = {term: _rarity(documents, containing.get(term, 0)) for term in terms}
+    containing: dict[int, int] = dict(rows(connection, counted, (json.dumps(list(asked)),)))
+    weights = {term: weight * _rarity(documents, containing.get(term, 0)) for term, weight in asked.items()}
     rarest = sorted(weights, key=lambda term: -weights[term])[:MAX_TERMS]
     return Question({term: weights[term] for term in rarest}, max(1.0, total_length / max(1, documents)))
 
@@ -95,5 +96,5 @@ def term_of(partition: int, word: str) -> int:
 
 
 def _rarity(documents: int, containing: int) -> float:
-    """Above 0 also where every document holds the word, so that a scope with one memory can be searched."""
-    return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
+    """As if the scope held some strangers' documents without the word: two memories cannot tell which of their words are common."""
+    return math.log(1 + (documents + _STRANGERS - containing + 0.5) / (containing + 0.5))

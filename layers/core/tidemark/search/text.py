@@ -43,6 +43,7 @@ _STOP_CHARACTERS = frozenset(
     "的了吗呢吧啊是我你他她它们这那有在和与及或就都也很还么什谁哪怎为被把给让个"
     "のはがをにでともへやかよねだてたなりるすしいくうんれさまこそあ"
 )
+_LONE_CHARACTER = 0.3  # of a longer run: many words share a character and little else
 _SYMBOLS_IN_NAMES = frozenset("+#&@%$*=^|<>\\`")
 
 _QUERY_CHARACTERS = 4_000  # a question longer than this is asked by its beginning
@@ -57,12 +58,13 @@ def index_words(text: str) -> list[str]:
     return [word for kind, token in _tokens(text) for word in (_run_words(token) if kind == "run" else _plain_words(kind, token))]
 
 
-def query_words(text: str) -> list[str]:
-    """The distinct words a question asks for, in its order. Empty when it says nothing but stop words or punctuation."""
-    words: dict[str, None] = {}
+def query_words(text: str) -> dict[str, float]:
+    """The distinct words a question asks for, and what each counts. Empty when it says nothing but stop words or punctuation."""
+    words: dict[str, float] = {}
     for kind, token in _tokens(text[:_QUERY_CHARACTERS]):
-        words.update(dict.fromkeys(_run_query_words(token) if kind == "run" else _plain_words(kind, token)))
-    return list(words)
+        asked = _run_query_words(token) if kind == "run" else dict.fromkeys(_plain_words(kind, token), 1.0)
+        words.update({word: max(weight, words.get(word, 0.0)) for word, weight in asked.items()})
+    return words
 
 
 def name_key(name: str) -> str:
@@ -104,11 +106,12 @@ def _run_words(run: str) -> list[str]:
     return [*run, *_pairs(run)]
 
 
-def _run_query_words(run: str) -> list[str]:
+def _run_query_words(run: str) -> dict[str, float]:
     if len(run) == 1:
-        return [run]
-    telling = [character for character in run if character not in _STOP_CHARACTERS]
-    return telling + [pair for pair in _pairs(run) if not _STOP_CHARACTERS.issuperset(pair)] or _pairs(run)
+        return {run: 1.0}
+    pairs = [pair for pair in _pairs(run) if not _STOP_CHARACTERS.issuperset(pair)]
+    characters = [character for character in run if character not in _STOP_CHARACTERS]
+    return dict.fromkeys(characters, _LONE_CHARACTER) | dict.fromkeys(pairs or _pairs(run), 1.0)
 
 
 def _pairs(run: str) -> list[str]:
