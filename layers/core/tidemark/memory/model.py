@@ -37,6 +37,7 @@ class Mention(Frozen):
 
     name: str
     entity_type: EntityType
+    description: str = ""  # what the statement tells of it in passing: "the user's sister"
 
 
 class Link(Frozen):

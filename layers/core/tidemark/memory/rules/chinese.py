@@ -1,0 +1,343 @@
+"""Chinese clauses to drafts with their subjects."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tidemark.memory.dates import resolve
+from tidemark.memory.model import Mention, SourceMessage
+from tidemark.memory.rules.draft import USER, Draft, Subject, exclusive
+from tidemark.memory.rules.people import SINGLE_ROLES, ZH_KIN, People, role_of
+
+Found = tuple[Draft, Subject]
+Rule = Callable[[re.Match[str], str], Draft | None]
+
+MARKER = re.compile(
+    r"^(?:其实|另外|对了|顺便说一下|顺便|还有|而且|然后|不过|但是|但|所以|因为|那么|嗯|哦|啊|好的|是的|更正一下|更正|事实上|老实说|说实话|目前|现在|最近|如今|平时|请?记住|你好|您好"
+    r"|大家好|嗨|我觉得|我想说)+[，,：:、\s]*"
+)
+TRAIL = re.compile(r"[。.!！~～、，,；;\s]+$|(?:啊|呀|哦|啦|嘛|哈|哈哈)[。.!！~～\s]*$")
+# Adverbs that change nothing about what is said.
+ADVERB = re.compile(
+    r"^(?:现在|目前|一直|已经|最近|平时|真的|其实|也|都|还|就|只|非常|特别|超级?|很|最|比较|更|挺|有点|从小|常常|经常|总是|一般|通常|刚刚?|终于|仍然|依然|还是|今年|去年|上个?月"
+    r"|上周|昨天|今天|(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?)+"
+)
+SUBJECT = re.compile(
+    rf"^(?P<we>我们(?:团队|公司|组)?|咱们)|^我的?(?P<role>{ZH_KIN})(?:叫|名叫)?(?P<kin>[A-Za-z][\w·]*|[\u4e00-\u9fff]{{2,3}}?(?=住在|在|喜欢|是|今年|会|不"
+    rf"|讨厌))?|^(?P<i>我(?!的|们))|^(?P<he>他|她)(?!们|的)"
+)
+MINE = re.compile(
+    r"^(?P<who>我们?的?|(?P<other>[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?(?P<verb>叫做?|名叫|取名为?"
+    r"|是|在|为|：|:)(?P<value>[^，,]{1,60})$"
+)
+KIN_IS = re.compile(
+    rf"^我的?(?P<role>{ZH_KIN})(?:的名字)?(?:叫做?|名叫|是)(?P<name>[A-Za-z][\w·\s]*|[\u4e00-\u9fff·]{{2,4}})$"
+    rf"|^(?P<name2>[A-Za-z][\w·]*|[\u4e00-\u9fff]{{2,3}})是我的?(?P<role2>{ZH_KIN})$"
+)
+FAVOURITE = re.compile(
+    r"^(?:我|我们)?最(?P<verb>喜欢|爱|喜爱|常用)(?:吃|喝|看|听|玩|用)?的(?P<what>[^是，,]{1,12})(?:是|就是)(?P<value>.+)$"
+    r"|^我的最爱是(?P<value2>.+)$"
+)
+NOT_NAMED = re.compile(r"^(?:这|那|它|我|你|什么|谁|一个|一名|一位|很|不|在|去|来|有|的)")
+NAME_STOP = re.compile(r"[，,。！!\s].*$")
+EXACT = re.compile(r"\d|[A-Za-z]{2,}|[“\"《「]")
+WORKS = r"(?:工作|上班|任职|就职|实习|当差)"
+PLACE_END = re.compile(r"(?:了|附近|那边|这边)+$")
+CONDITIONS = r"糖尿病|哮喘|高血压|低血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|胃病|胃炎|乳糖不耐受?|自闭症|多动症|[\u4e00-\u9fff]{1,6}(?:病|症|炎)"
+MEASURE = r"[只条个辆台艘套匹头件把架部座间栋双对位盆棵]"
+ABSTRACT = re.compile(r"问题|想法|疑问|时间|办法|意见|建议|事情?|点|会议|机会|困难|感觉|兴趣|空|意思")
+
+
+def preference(found: re.Match[str], clause: str) -> Draft | None:
+    thing = _object(found["o"])
+    if not thing or re.match(r"^(?:你|您|它|这|那|他|她|的)", thing):
+        return None
+    against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害怕", found["v"]))
+    attitude = "不喜欢" if against else "喜欢"
+    kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
+    polarity = "negative" if against else "positive"
+    said = f"{found['no'] or ''}{found['v']}{thing}"
+    return Draft(said, "preference", "preference", polarity, exclusive=exclusive("preference", thing), value=attitude, properties=kept)
+
+
+def home(found: re.Match[str], clause: str) -> Draft | None:
+    place = PLACE_END.sub("", _object(found["o"]))
+    place = re.sub(r"(?:工作|上班|生活|定居).*$", "", place)
+    if not place or NOT_NAMED.match(place):
+        return None
+    away = bool(found["no"]) or bool(re.search(r"不再|不住|再也不", clause))
+    where = Mention(name=place, entity_type="location")
+    said = f"不住在{place}" if away else f"{found['v']}{place}"
+    polarity = "negative" if away else "positive"
+    return Draft(
+        said,
+        "fact",
+        "home",
+        polarity,
+        "high",
+        exclusive="home",
+        value=place,
+        ends=away,
+        mention=where,
+        relation="located_in",
+        properties={"home": place},
+    )
+
+
+def employer(found: re.Match[str], clause: str) -> Draft | None:
+    org = found["o"]
+    if NOT_NAMED.match(org) or org in ("家", "外地", "国外", "努力"):
+        return None
+    away = bool(found["no"])
+    role = found.groupdict().get("role")
+    said = f"不在{org}工作" if away else clause
+    kept = {"employer": org} | ({"role": role} if role else {})
+    made = Draft(
+        said,
+        category="work",
+        importance="high",
+        polarity="negative" if away else "positive",
+        exclusive="employer",
+        value=org,
+        ends=away,
+        properties=kept,
+    )
+    return replace(made, mention=Mention(name=org, entity_type="organization"), relation="works_at")
+
+
+def left_job(found: re.Match[str], clause: str) -> Draft | None:
+    org = found["o"] or found["o2"]
+    where = Mention(name=org, entity_type="organization")
+    return Draft(
+        clause, category="work", importance="high", exclusive="employer", value=org, ends=True, mention=where, relation="related_to"
+    )
+
+
+def job(found: re.Match[str], clause: str) -> Draft | None:
+    role = found["o"]
+    return Draft(clause, category="work", importance="high", exclusive="job", value=role, ends=bool(found["no"]), properties={"role": role})
+
+
+def own_name(found: re.Match[str], clause: str) -> Draft | None:
+    name = NAME_STOP.sub("", found["o"])
+    if not name or NOT_NAMED.match(name):
+        return None
+    return Draft(f"名字是{name}", category="name", importance="high", exclusive="name", value=name, properties={"name": name})
+
+
+def skill(found: re.Match[str], clause: str) -> Draft | None:
+    thing = _object(found["o"])
+    if not thing or NOT_NAMED.match(thing):
+        return None
+    lacks = bool(found["no"])
+    return Draft(
+        clause,
+        "skill",
+        "skill",
+        "negative" if lacks else "positive",
+        exclusive=exclusive("skill", thing),
+        value="no" if lacks else "yes",
+        properties={"skill": thing},
+    )
+
+
+def health(found: re.Match[str], clause: str) -> Draft | None:
+    thing = found["o"]
+    lacks = bool(found["no"])
+    return Draft(
+        clause,
+        category="health",
+        importance="high",
+        polarity="negative" if lacks else "positive",
+        exclusive=exclusive("health", thing),
+        value="no" if lacks else "yes",
+        properties={"health": thing},
+    )
+
+
+def project(found: re.Match[str], clause: str) -> Draft | None:
+    return Draft(clause, "project", "project", properties={"project": _object(found["o"])})
+
+
+def goal(found: re.Match[str], clause: str) -> Draft | None:
+    aim = found["o"].strip()
+    if re.match(r"(?:知道|问|了解|请|你|说|看看|确认|起|法|念|象)", aim):
+        return None
+    return Draft(
+        clause,
+        "goal",
+        "goal",
+        "negative" if found["no"] else "positive",
+        exclusive=exclusive("goal", aim),
+        value="no" if found["no"] else "yes",
+        properties={"goal": aim},
+    )
+
+
+def possession(found: re.Match[str], clause: str) -> Draft | None:
+    thing = _object(found["o"])
+    return None if ABSTRACT.search(thing) else Draft(clause, category="possession", properties={"thing": thing})
+
+
+def age(found: re.Match[str], clause: str) -> Draft | None:
+    return Draft(f"{found['o']}岁", category="age", exclusive="age", value=found["o"], properties={"age": found["o"]})
+
+
+def uses(found: re.Match[str], clause: str) -> Draft | None:
+    tool = _object(found["o"])
+    return Draft(
+        clause,
+        "skill",
+        "tool",
+        "negative" if found["no"] else "positive",
+        exclusive=exclusive("uses", tool),
+        value="no" if found["no"] else "yes",
+        properties={"tool": tool},
+    )
+
+
+def status(found: re.Match[str], clause: str) -> Draft | None:
+    return Draft(clause, category="status", exclusive="civil status", value=found["o"], properties={"status": found["o"]})
+
+
+def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
+    return re.compile(f"^(?:{pattern})$"), rule
+
+
+O = r"(?P<o>[^，,]+)"
+NO = r"(?P<no>不再|再也不|并不|不太|不怎么|从不|不|没有|没)?"
+RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
+    _rule(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是|名字是|名字叫){O}", own_name),
+    _rule(rf"(?:今年)?(?P<o>\d{{1,3}}|[一二三四五六七八九十]{{1,3}})岁了?", age),
+    _rule(rf"{NO}(?P<v>住在|居住在|定居在?|搬到了?|搬去了?|搬家到了?|搬回了?|常住){O}", home),
+    _rule(rf"(?P<no>已经不|不再|不)在(?P<o>[^，,]{{1,30}}?){WORKS}了?", employer),
+    _rule(
+        rf"(?P<no>(?!))?在(?P<o>[^，,]{{1,30}}?)(?:{WORKS}(?:，?(?:当|做|担任)(?P<role>[^，,]+))?|(?:当|做"
+        rf"|担任)(?:一?[名个位])?(?P<role2>[^，,]+))",
+        employer,
+    ),
+    _rule(r"(?P<no>(?!))?(?:加入了?|入职了?|跳槽到了?)(?P<o>[^，,]{1,30}?)(?:了)?", employer),
+    _rule(r"(?:从(?P<o>[^，,]{1,30}?)(?:离职|辞职|退休)了?|(?:离开了|辞去了?)(?P<o2>[^，,]{1,30}?)(?:的工作)?)", left_job),
+    _rule(
+        r"(?P<no>不再|不)?(?:是|当|做)(?:一?[名个位])?(?P<o>[^，,的]{0,8}(?:师|员|生|家|手|工|医|匠|者|经理|设计|主任|教授|总监|护士|警察|司机|厨师|农民|老板|店长|顾问|编辑|记者))",
+        job,
+    ),
+    _rule(rf"对(?P<o>[^，,]{{1,20}}?)(?P<no>不)?过敏", health),
+    _rule(rf"(?P<no>没有|没)?(?:有|患有|患了|得了|患)(?P<o>{CONDITIONS})", health),
+    _rule(r"(?P<no>不再|不)?(?:是|吃)(?:一?[名个位])?(?P<o>素食者|素食主义者|纯素者|素|左撇子|色盲)", health),
+    _rule(r"(?:已经)?(?P<o>结婚|离婚|单身|订婚|退休|失业|怀孕)了?", status),
+    _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){O}", preference),
+    _rule(rf"(?P<no>从不|不)(?P<v>吃|喝|抽|碰){O}", preference),
+    _rule(
+        rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){O}",
+        skill,
+    ),
+    _rule(rf"(?:正)?(?:在)(?:做|开发|写|忙|研发|负责|筹备|搭建|设计|翻修|准备){O}", project),
+    _rule(rf"{NO}(?:想要?|打算|计划|希望|准备|梦想|决定|的目标是|目标是|立志){O}", goal),
+    _rule(
+        rf"(?:有|养了?|买了?|领养了?|收养了?|开)(?P<o>(?:[一两二三四五六七八九十\d]+|几){MEASURE}[^，,]+(?:，?(?:叫|名叫|名字叫)[^，,]+)?)",
+        possession,
+    ),
+    _rule(rf"(?P<no>不再|不)?(?:用|使用|采用|改用|换成)(?:的是|了)?{O}", uses),
+)
+
+
+def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
+    """Everything that a sentence asserts; a clause without a subject goes on with the one before."""
+    text = TRAIL.sub("", MARKER.sub("", sentence.strip()))
+    subject: Subject | None = None
+    for clause in _clauses(text):
+        found = list(_whole(clause, people))
+        if found:
+            yield from found
+            subject = _after(clause, people) or found[-1][1]
+            continue
+        subject, rest = _subject(clause, people, subject)
+        if subject:
+            yield from ((said, subject) for said in _predicate(rest, message))
+
+
+def _clauses(text: str) -> list[str]:
+    """Clauses at commas; "叫" behind a comma belongs to the thing in front of it."""
+    parts = re.split(r"[，,；;]\s*(?!名?叫|名字)", text)
+    cleaned = [re.sub(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])", "", MARKER.sub("", part)).strip() for part in parts]
+    return [TRAIL.sub("", part) for part in cleaned if part]
+
+
+def _after(clause: str, people: People) -> Subject | None:
+    """Whom the next clause is about when this one introduced a person."""
+    person = people.meant() if KIN_IS.match(clause) else None
+    return Subject(person.name, person, user=False) if person else None
+
+
+def _whole(clause: str, people: People) -> Iterator[Found]:
+    """Clauses whose form is a whole: favourites, relatives' names, things and their names or values."""
+    favourite = FAVOURITE.match(clause)
+    if favourite:
+        what, value = favourite["what"] or "事物", favourite["value"] or favourite["value2"]
+        said = f"最{favourite['verb'] or '喜欢'}的{what}是{value}"
+        yield Draft(said, "preference", "preference", exclusive=exclusive("favourite", what), value=value, properties={what: value}), USER
+        return
+    kin = KIN_IS.match(clause)
+    name = (kin["name"] or kin["name2"]).strip() if kin else ""
+    if kin and not NOT_NAMED.match(name) and not re.search(r"(?:师|员|生|人|家|经理|医生|护士)$", name):
+        yield _role(kin["role"] or kin["role2"], name, people)
+        return
+    mine = MINE.match(clause)
+    if mine and not re.search(ZH_KIN, mine["what"]):
+        yield from _thing(mine)
+
+
+def _role(role: str, name: str, people: People) -> Found:
+    person = people.named(role, name)
+    single = exclusive("role", role_of(role)) if role in SINGLE_ROLES else None
+    said = Draft(f"{role}是{name}", category="relation", exclusive=single, value=name, mention=person, relation="related_to")
+    return replace(said, properties={"role": role_of(role), "person": name}), USER
+
+
+def _thing(found: re.Match[str]) -> Iterator[Found]:
+    what, verb, value = found["what"], found["verb"], found["value"].strip()
+    if NOT_NAMED.match(what) or (verb in ("是", "在", "为") and re.match(r"(?:很|不错|对的|错的|好|真|最|什么)", value)):
+        return
+    whose = f"{found['other']}的" if found["other"] else ""
+    said = f"{whose}{what}{verb}{value}"
+    named = verb.startswith(("叫", "名", "取"))
+    if what in ("名字", "姓名", "全名"):
+        yield Draft(f"名字是{value}", category="name", importance="high", exclusive="name", value=value, properties={"name": value}), USER
+        return
+    key = exclusive("name of" if named else "attribute", f"{whose}{what}")
+    yield Draft(said, category="possession" if named else "attribute", exclusive=key, value=value, properties={"thing": what}), USER
+
+
+def _subject(clause: str, people: People, former: Subject | None) -> tuple[Subject | None, str]:
+    """Whom a clause is about, and the rest of it."""
+    found = SUBJECT.match(clause)
+    if not found:
+        return former, clause
+    rest = clause[found.end() :]
+    if found["i"] or found["we"]:
+        return (Subject(label="团队") if found["we"] else USER), rest
+    if found["role"]:
+        person = people.named(found["role"], found["kin"]) if found["kin"] else people.of_role(found["role"], chinese=True)
+        return Subject(person.name, person, user=False), rest
+    meant = people.meant()
+    return (Subject(meant.name, meant, user=False) if meant else None), rest
+
+
+def _predicate(rest: str, message: SourceMessage) -> Iterator[Draft]:
+    clause = ADVERB.sub("", rest).strip()
+    for pattern, rule in RULES:
+        found = pattern.match(clause)
+        made = rule(found, clause) if found else None
+        if made:
+            yield made
+            return
+    if not clause or re.match(r"^(?:是|很|有点|觉得|认为|知道|同意|明白|没|不)", clause):
+        return
+    dated = bool(resolve(rest, message.at))
+    if dated or EXACT.search(clause):
+        yield Draft(rest, category="event" if dated else "general", properties={"event": rest} if dated else {})
+
+
+def _object(text: str) -> str:
+    return re.sub(r"(?:了|的|啊|呀|吧)+$", "", text.strip())

@@ -1,0 +1,58 @@
+"""The rule-based extractor: from what users said to statements, sentence by sentence, each with its exact quote."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tidemark.memory.model import SourceMessage, Statement
+from tidemark.memory.rules import chinese, english
+from tidemark.memory.rules.draft import build
+from tidemark.memory.rules.kinds import kind
+from tidemark.memory.rules.people import People
+from tidemark.memory.rules.source import QUOTED, own_words
+from tidemark.memory.secrets import has_secret
+from tidemark.text import CJK, language, spans
+
+# A sentence longer than this is pasted text or a list, not something that somebody tells of themselves.
+LONGEST = 400
+
+
+def extract_statements(messages: Sequence[SourceMessage], known: Mapping[str, str] | None = None) -> list[Statement]:
+    """What the user messages state. `known` maps roles to the names of persons ("partner": "Mira") from what is already remembered."""
+    people = People.known(known or {})
+    made: list[Statement] = []
+    for message in messages:
+        if message.role == "user":
+            made += _statements(message, people)
+    return _distinct(made)
+
+
+def _statements(message: SourceMessage, people: People) -> Iterator[Statement]:
+    text = own_words(message.content)
+    for start, end in spans(text):
+        sentence = message.content[start:end]
+        if len(sentence) <= LONGEST and not _quotes_others(sentence) and kind(sentence) == "assertion" and not has_secret(sentence):
+            yield from of_sentence(sentence, message, people)
+
+
+def of_sentence(sentence: str, message: SourceMessage, people: People) -> Iterator[Statement]:
+    """The statements of one assertion."""
+    # Rules for Chinese read the rare sentence that mixes both scripts only where Chinese carries it.
+    in_chinese = language(sentence) == "zh" and bool(CJK.search(sentence))
+    read = chinese.drafts if in_chinese else english.drafts
+    if not in_chinese and language(sentence) != "en":
+        return
+    for draft, subject in read(sentence, message, people):
+        if draft.phrase.strip():
+            yield build(draft, subject, message, sentence, in_chinese)
+
+
+def _quotes_others(sentence: str) -> bool:
+    """Whether most of a sentence stands in quotation marks."""
+    return sum(len(found[0]) for found in QUOTED.finditer(sentence)) * 2 > len(sentence)
+
+
+def _distinct(statements: Sequence[Statement]) -> list[Statement]:
+    """Each statement once a message; the same one said again later stays, since it confirms."""
+    kept: dict[tuple[str, str, str | None], Statement] = {}
+    for statement in statements:
+        kept.setdefault((statement.message_id, statement.name.casefold(), statement.subject), statement)
+    return list(kept.values())
