@@ -33,7 +33,7 @@ SIZES = {1: 73, 5: 30, 20: 8, 1000: 1}  # memories a scope: how many scopes
 PASSING = 0.98
 TEXT_FLOOR = 1.1  # words alone cannot find every answer: they pass where they are two to one for it
 NAME_EVIDENCE = 3.0  # a whole name in the question: passes alone, and does not outweigh a clear answer
-SPREAD = 6.0  # so that a good answer (evidence 12) comes to 0.86 and a bare one (the floor) to 0.26: recency decides between near ones
+SPREAD = 10.0  # so that a good answer (evidence 12) comes to 0.7 and a bare one (the floor) to 0.17: recency decides between near ones
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 

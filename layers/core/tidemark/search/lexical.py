@@ -60,16 +60,16 @@ def remove(connection: apsw.Connection, doc: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The words of a question in one partition, weighed by how rare they are there."""
+    """The words of a question that one partition holds, weighed by how rare they are there; `total` weighs the absent ones too."""
 
     weights: dict[int, float]
+    total: float
     average_length: float
 
     def search(self, connection: apsw.Connection, limit: int, allowed: str, bindings: Sequence[object]) -> dict[int, LexicalHit]:
         """The best `limit` documents; `allowed` is a condition on `doc`, with its bindings."""
         if not self.weights:
             return {}
-        total = sum(self.weights.values())
         found = rows(
             connection,
             f"""SELECT doc, SUM(w * tf * {K1 + 1} / (tf + {K1} * ({1 - B} + {B} * length / ?))) AS bm25, SUM(w)
@@ -77,7 +77,7 @@ class Question:
             CROSS JOIN postings ON term = t WHERE {allowed} GROUP BY doc ORDER BY bm25 DESC LIMIT ?""",  # noqa: S608 - figures and our own condition
             (self.average_length, json.dumps(list(self.weights.items())), *bindings, limit),
         )
-        return {doc: LexicalHit(bm25, min(1.0, weight / total)) for doc, bm25, weight in found}
+        return {doc: LexicalHit(bm25, min(1.0, weight / self.total)) for doc, bm25, weight in found}
 
 
 def question(connection: apsw.Connection, partition: int, words: Mapping[str, float], documents: int, total_length: int) -> Question:
@@ -85,8 +85,8 @@ def question(connection: apsw.Connection, partition: int, words: Mapping[str, fl
     counted = "SELECT term, count(*) FROM postings WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term"
     containing: dict[int, int] = dict(rows(connection, counted, (json.dumps(list(asked)),)))
     weights = {term: weight * _rarity(documents, containing.get(term, 0)) for term, weight in asked.items()}
-    rarest = sorted(weights, key=lambda term: -weights[term])[:MAX_TERMS]
-    return Question({term: weights[term] for term in rarest}, max(1.0, total_length / max(1, documents)))
+    rarest = sorted(containing, key=lambda term: -weights[term])[:MAX_TERMS]
+    return Question({term: weights[term] for term in rarest}, sum(weights.values()), max(1.0, total_length / max(1, documents)))
 
 
 def term_of(partition: int, word: str) -> int:
