@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tidemark.memory.dates import resolve
-from tidemark.memory.model import Mention, SourceMessage
+from tidemark.memory.model import Mention, Polarity, SourceMessage
 from tidemark.memory.rules.draft import USER, Draft, Subject, exclusive
 from tidemark.memory.rules.people import SINGLE_ROLES, ZH_KIN, People, role_of
 
@@ -43,7 +43,7 @@ NAME_STOP = re.compile(r"[，,。！!\s].*$")
 EXACT = re.compile(r"\d|[A-Za-z]{2,}|[“\"《「]")
 WORKS = r"(?:工作|上班|任职|就职|实习|当差)"
 PLACE_END = re.compile(r"(?:了|附近|那边|这边)+$")
-CONDITIONS = r"糖尿病|哮喘|高血压|低血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|胃病|胃炎|乳糖不耐受?|自闭症|多动症|[\u4e00-\u9fff]{1,6}(?:病|症|炎)"
+CONDITIONS = r"糖尿病|哮喘|高血压|低血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|胃病|胃炎|乳糖不耐受?|[\u4e00-\u9fff]{1,6}[病症炎]"
 MEASURE = r"[只条个辆台艘套匹头件把架部座间栋双对位盆棵]"
 ABSTRACT = re.compile(r"问题|想法|疑问|时间|办法|意见|建议|事情?|点|会议|机会|困难|感觉|兴趣|空|意思")
 
@@ -55,7 +55,7 @@ def preference(found: re.Match[str], clause: str) -> Draft | None:
     against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害怕", found["v"]))
     attitude = "不喜欢" if against else "喜欢"
     kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
-    polarity = "negative" if against else "positive"
+    polarity: Polarity = "negative" if against else "positive"
     said = f"{found['no'] or ''}{found['v']}{thing}"
     return Draft(said, "preference", "preference", polarity, exclusive=exclusive("preference", thing), value=attitude, properties=kept)
 
@@ -68,7 +68,7 @@ def home(found: re.Match[str], clause: str) -> Draft | None:
     away = bool(found["no"]) or bool(re.search(r"不再|不住|再也不", clause))
     where = Mention(name=place, entity_type="location")
     said = f"不住在{place}" if away else f"{found['v']}{place}"
-    polarity = "negative" if away else "positive"
+    polarity: Polarity = "negative" if away else "positive"
     return Draft(
         said,
         "fact",
@@ -204,12 +204,12 @@ def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
     return re.compile(f"^(?:{pattern})$"), rule
 
 
-O = r"(?P<o>[^，,]+)"
+OBJECT = r"(?P<o>[^，,]+)"
 NO = r"(?P<no>不再|再也不|并不|不太|不怎么|从不|不|没有|没)?"
 RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
-    _rule(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是|名字是|名字叫){O}", own_name),
-    _rule(rf"(?:今年)?(?P<o>\d{{1,3}}|[一二三四五六七八九十]{{1,3}})岁了?", age),
-    _rule(rf"{NO}(?P<v>住在|居住在|定居在?|搬到了?|搬去了?|搬家到了?|搬回了?|常住){O}", home),
+    _rule(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是|名字是|名字叫){OBJECT}", own_name),
+    _rule(r"(?:今年)?(?P<o>\d{1,3}|[一二三四五六七八九十]{1,3})岁了?", age),
+    _rule(rf"{NO}(?P<v>住在|居住在|定居在?|搬到了?|搬去了?|搬家到了?|搬回了?|常住){OBJECT}", home),
     _rule(rf"(?P<no>已经不|不再|不)在(?P<o>[^，,]{{1,30}}?){WORKS}了?", employer),
     _rule(
         rf"(?P<no>(?!))?在(?P<o>[^，,]{{1,30}}?)(?:{WORKS}(?:，?(?:当|做|担任)(?P<role>[^，,]+))?|(?:当|做"
@@ -222,23 +222,23 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         r"(?P<no>不再|不)?(?:是|当|做)(?:一?[名个位])?(?P<o>[^，,的]{0,8}(?:师|员|生|家|手|工|医|匠|者|经理|设计|主任|教授|总监|护士|警察|司机|厨师|农民|老板|店长|顾问|编辑|记者))",
         job,
     ),
-    _rule(rf"对(?P<o>[^，,]{{1,20}}?)(?P<no>不)?过敏", health),
+    _rule(r"对(?P<o>[^，,]{1,20}?)(?P<no>不)?过敏", health),
     _rule(rf"(?P<no>没有|没)?(?:有|患有|患了|得了|患)(?P<o>{CONDITIONS})", health),
     _rule(r"(?P<no>不再|不)?(?:是|吃)(?:一?[名个位])?(?P<o>素食者|素食主义者|纯素者|素|左撇子|色盲)", health),
     _rule(r"(?:已经)?(?P<o>结婚|离婚|单身|订婚|退休|失业|怀孕)了?", status),
-    _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){O}", preference),
-    _rule(rf"(?P<no>从不|不)(?P<v>吃|喝|抽|碰){O}", preference),
+    _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){OBJECT}", preference),
+    _rule(rf"(?P<no>从不|不)(?P<v>吃|喝|抽|碰){OBJECT}", preference),
     _rule(
-        rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){O}",
+        rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){OBJECT}",
         skill,
     ),
-    _rule(rf"(?:正)?(?:在)(?:做|开发|写|忙|研发|负责|筹备|搭建|设计|翻修|准备){O}", project),
-    _rule(rf"{NO}(?:想要?|打算|计划|希望|准备|梦想|决定|的目标是|目标是|立志){O}", goal),
+    _rule(rf"(?:正)?(?:在)(?:做|开发|写|忙|研发|负责|筹备|搭建|设计|翻修|准备){OBJECT}", project),
+    _rule(rf"{NO}(?:想要?|打算|计划|希望|准备|梦想|决定|的目标是|目标是|立志){OBJECT}", goal),
     _rule(
         rf"(?:有|养了?|买了?|领养了?|收养了?|开)(?P<o>(?:[一两二三四五六七八九十\d]+|几){MEASURE}[^，,]+(?:，?(?:叫|名叫|名字叫)[^，,]+)?)",
         possession,
     ),
-    _rule(rf"(?P<no>不再|不)?(?:用|使用|采用|改用|换成)(?:的是|了)?{O}", uses),
+    _rule(rf"(?P<no>不再|不)?(?:用|使用|采用|改用|换成)(?:的是|了)?{OBJECT}", uses),
 )
 
 

@@ -1,10 +1,11 @@
 """What a predicate's pattern gives, and how it becomes a statement with its subject, dates and quote."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from tidemark.memory.dates import DateSpan, resolve
+from tidemark.memory.dates import FUTURE, DateSpan, resolve
 from tidemark.memory.model import EntityType, Importance, Link, Mention, Polarity, RelationType, SourceMessage, Statement
 from tidemark.memory.names import fold
 
@@ -46,7 +47,7 @@ def exclusive(kind: str, thing: str) -> str:
 
 def build(draft: Draft, subject: Subject, message: SourceMessage, quote: str, chinese: bool) -> Statement:
     """The statement of a draft about a subject."""
-    spans = resolve(quote, message.at)
+    spans = resolve(quote, message.at, future=_ahead(quote))
     name = _joined(subject.label, draft.phrase, chinese)
     person = subject.mention
     mentions = [mention for mention in (person, draft.mention) if mention]
@@ -70,6 +71,18 @@ def build(draft: Draft, subject: Subject, message: SourceMessage, quote: str, ch
         quote=quote,
         message_id=message.id,
     )
+
+
+# A date without a year lies behind where the sentence tells something past, else ahead.
+PAST_MARK = re.compile(
+    r"\b(?:\w+ed|was|were|had|did|went|bought|got|met|saw|took|came|began|left|lost|ran|since|last|born)\b|[了过]"
+    r"|从|自从|上",
+    re.IGNORECASE,
+)
+
+
+def _ahead(quote: str) -> bool:
+    return bool(FUTURE.search(quote)) or not PAST_MARK.search(quote)
 
 
 def _joined(label: str, phrase: str, chinese: bool) -> str:

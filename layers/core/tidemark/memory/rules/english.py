@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidemark.memory.dates import MONTHS, WEEKDAYS, resolve
-from tidemark.memory.model import Mention, SourceMessage
+from tidemark.memory.model import Importance, Mention, Polarity, SourceMessage
 from tidemark.memory.rules import predicates
 from tidemark.memory.rules.draft import USER, Draft, Subject, exclusive
-from tidemark.memory.rules.grammar import ADVERB, NEGATION, NO_MORE, PAST, clauses, plain, third
+from tidemark.memory.rules.grammar import ADVERB, NEGATION, NO_MORE, PAST, VERBS, clauses, plain, third
 from tidemark.memory.rules.people import KIN, NAME, SINGLE_ROLES, People, role_of
 from tidemark.text import words
 
@@ -19,7 +19,8 @@ NOT_A_NAME = words(
     " there here no yes not all some"
     " every each any many most more in on at to for from with by of as is are was were do does did can will would should today"
     " yesterday tomorrow now then"
-    " one two three nobody everybody someone something nothing everything both either neither also just only even please thanks"
+    " one two three nobody somebody anybody anyone everybody someone something nothing everything both either neither also just"
+    " only even please thanks"
     " hello hi dear sir madam"
 ) | {*MONTHS, *WEEKDAYS}
 BE = r"(?:is|are|was|were)"
@@ -37,7 +38,7 @@ HAVE_KIN = re.compile(
 )
 KIN_VP = re.compile(rf"^(?i:my|our) (?P<role>(?i:{KIN}))(?P<rest> .+)$")
 KIN_OF = re.compile(
-    rf"^(?:(?:the )?(?P<role>(?i:{KIN})) of (?P<who>{NAME})|(?P<who2>{NAME})'s (?P<role2>(?i:{KIN}))) is (?P<name>{NAME})$"
+    rf"^(?:(?i:the )?(?P<role>(?i:{KIN})) of (?P<who>{NAME})|(?P<who2>{NAME})'s (?P<role2>(?i:{KIN}))) is (?P<name>{NAME})$"
     rf"|^(?P<name2>{NAME}) is (?P<who3>{NAME})'s (?P<role3>(?i:{KIN}))$"
 )
 FAVOURITE = re.compile(
@@ -197,6 +198,26 @@ def _called(clause: str, people: People, greeted: bool) -> Iterator[Found]:
     yield Draft(said, category=category, exclusive=exclusive("name of", what), value=name, properties={"thing": what, "name": name}), USER
 
 
+# Verbs whose subject, where it has a name, is a person.
+HUMAN_VERB = re.compile(
+    r"(?:administers|manages|leads|owns|maintains|handles|reviews|wrote|writes|cooks|met|visited|called|married|teaches|taught"
+    r"|studies|studied|runs|founded|bought|sold|graduated|retired"
+    r"|leads|coaches|reports to|plays|sings|paints|drives|moved|joined|travels|reads|has (?:a|two|three)|is (?:my|our|the|a|an) )\b"
+)
+# A circumstance in front of the subject: "yesterday the sensors failed".
+PAST_VERBS = "|".join(sorted(PAST))
+THING = re.compile(
+    rf"^(?P<np>(?:(?:the|our|my|all|both|two|three|some) )?(?:[\w'&#+/.-]+ ){{0,4}}?[\w'&#+/.-]+)"
+    rf" (?P<rest>(?:{PAST_VERBS}|\w+ed|will \w+)\b.*)$",
+    re.IGNORECASE,
+)
+MY_THING = re.compile(
+    rf"^(?P<who>my|our) (?P<np>(?:[\w'-]+ ){{0,3}}?[\w'-]+) (?P<rest>(?:also |always |never |usually |often "
+    rf"|(?:do|does|did|can|will) not )?(?:{VERBS}|call|calls|\w+ed|[a-z]+s)\b.*)$",
+    re.IGNORECASE,
+)
+
+
 def _about_user(clause: str, message: SourceMessage) -> list[Found]:
     found = re.match(r"^(?P<who>i|we) (?P<rest>.+)$", clause, re.IGNORECASE)
     if not found:
@@ -232,7 +253,7 @@ def _about_person(clause: str, message: SourceMessage, people: People) -> list[F
 
 def _told(rest: str, subject: Subject, message: SourceMessage) -> list[Found]:
     made = list(_predicate(rest, subject))
-    return made or [(said, subject) for said in _generic(rest, message)]
+    return made or [(said, subject) for said in _generic(rest, message, third_person=True)]
 
 
 PERSONAL = frozenset({"preference", "home", "work", "skill", "goal", "health", "age", "status", "possession", "origin", "project"})
@@ -242,12 +263,13 @@ def _told_of_name(name: str, rest: str, message: SourceMessage, people: People) 
     """A capitalised subject is a person where the predicate is one of persons, else a thing of that name."""
     made = list(_predicate(rest, USER))
     thing = predicates.type_of(name)
-    person = thing == "concept" and (name in people.by_role.values() or any(said.category in PERSONAL for said, _ in made))
+    human = people.knows(name) or bool(HUMAN_VERB.match(rest)) or any(said.category in PERSONAL for said, _ in made)
+    person = thing == "concept" and human and name != name.upper()
     mention = people.of_name(name) if person else Mention(name=name, entity_type=thing)
     subject = Subject(name, mention, user=False)
     if made:
         return [(replace(said, entity_type="fact") if said.category == "tool" and not person else said, subject) for said, _ in made]
-    return [] if COPULA.match(f"{name} {rest}") else [(said, subject) for said in _generic(rest, message)]
+    return [] if COPULA.match(f"{name} {rest}") else [(said, subject) for said in _generic(rest, message, third_person=True)]
 
 
 def _predicate(rest: str, subject: Subject) -> Iterator[Found]:
@@ -260,12 +282,27 @@ def _predicate(rest: str, subject: Subject) -> Iterator[Found]:
         be = re.match(r"^(?:am|is|are|was|were)\b", phrase)
         can = re.match(r"^can\b", phrase)
         phrase = f"{be[0] + ' ' if be else ''}{'can ' if can else ''}{phrase[negated.end() :]}"
-    said = predicates.draft(re.sub(r"\s*\b(?:any ?more|any longer)$", "", phrase), negative)
-    if not said:
-        return
-    if ended and negative:
-        said = replace(said, ends=True, phrase=_no_longer(said.phrase))
-    yield said, subject
+    for single in _each(re.sub(r"\s*\b(?:any ?more|any longer)$", "", phrase)):
+        said = predicates.draft(single, negative)
+        if said and ended and negative:
+            said = replace(said, ends=True, phrase=_no_longer(said.phrase))
+        if said:
+            yield said, subject
+
+
+LISTED = re.compile(
+    r"^(?P<verb>(?:speak|know|like|love|enjoy|hate|dislike|prefer|use|play|study|adore|detest)s?|(?:am|is) allergic to|can speak)"
+    r" (?P<list>[\w+#.-]+(?: [\w+#.-]+)?(?:, [\w+#.-]+(?: [\w+#.-]+)?)*,? (?:and|or) [\w+#.-]+(?: [\w+#.-]+)?)$",
+    re.IGNORECASE,
+)
+
+
+def _each(phrase: str) -> list[str]:
+    """ "speak French and Italian" as two predicates."""
+    found = LISTED.match(phrase)
+    if not found:
+        return [phrase]
+    return [f"{found['verb']} {item.strip()}" for item in re.split(r",? (?:and|or) |, ", found["list"]) if item.strip()]
 
 
 def _no_longer(phrase: str) -> str:
@@ -290,7 +327,16 @@ def _about_thing(clause: str, message: SourceMessage) -> list[Found]:
         )
         return [(said, Subject(f"{located['org']}'s", org, user=False))]
     copula = COPULA.match(clause)
-    return _copula(clause, copula) if copula else []
+    if copula:
+        return _copula(clause, copula)
+    mine = MY_THING.match(clause)
+    if mine:
+        label = mine["np"] if mine["who"].casefold() == "my" else f"team's {mine['np']}"
+        return [(replace(said, phrase=f"{label} {said.phrase}"), USER) for said in _generic(mine["rest"], message, third_person=True)]
+    thing = THING.match(clause)
+    if thing and resolve(clause, message.at):
+        return [(Draft(clause, category="event", properties={"event": clause[:120]}), USER)]
+    return []
 
 
 def _copula(clause: str, found: re.Match[str]) -> list[Found]:
@@ -307,7 +353,7 @@ def _copula(clause: str, found: re.Match[str]) -> list[Found]:
     keep = thing if first in ("my", "our") else np
     negative = bool(found["not"])
     said = f"{keep} {be} {'not ' if negative else ''}{found['value']}"
-    importance = "medium" if exact or key else "low"
+    importance: Importance = "medium" if exact or key else "low"
     made = Draft(
         said,
         category="attribute",
@@ -324,7 +370,7 @@ def _copula(clause: str, found: re.Match[str]) -> list[Found]:
 def _key(np: str, value: str) -> str | None:
     """What is exclusive: a thing's state, and an attribute of which it has one."""
     thing = re.sub(r"^(?:my|our|the|a)\s+", "", np, flags=re.IGNORECASE)
-    if value.split()[0].casefold() in STATES and len(value.split()) <= 3:
+    if value.split(maxsplit=1)[0].casefold() in STATES and len(value.split()) <= 3:
         return exclusive("status", thing)
     head = re.split(r"\s+(?:of|for|in|on|at)\s+", thing, maxsplit=1)[0].split()[-1].casefold().removesuffix("'s")
     return exclusive("attribute", thing) if head in ATTRIBUTES else None
@@ -338,18 +384,16 @@ def _possessor(np: str) -> Mention | None:
     return Mention(name=found[1].removesuffix("'s"), entity_type=predicates.type_of(found[1]))
 
 
-def _generic(rest: str, message: SourceMessage) -> list[Draft]:
+def _generic(rest: str, message: SourceMessage, third_person: bool = False) -> list[Draft]:
     """Any other predicate: an event where it has a date, else worth keeping where it holds something exact."""
     phrase = rest.strip()
     verb = phrase.split()[0].casefold()
     if verb in ("am", "is", "are", "was", "were", "be") and VAGUE.match(phrase.split(" ", 1)[-1]):
         return []
     spans = resolve(phrase, message.at)
-    said = _made_third(phrase)
-    if not said:
-        return []
+    said = phrase if third_person else _made_third(phrase)
     negative = bool(NEGATION.match(phrase))
-    polarity = "negative" if negative else "positive"
+    polarity: Polarity = "negative" if negative else "positive"
     if spans and not negative:
         return [Draft(said, category="event", properties={"event": phrase[:120]})]
     past = verb in PAST or verb.endswith("ed")

@@ -44,6 +44,15 @@ TRAIL = re.compile(
     r" you))*[\s.!;,:…]*$",
     re.IGNORECASE,
 )
+# A time in front of the subject goes behind the verb, so that a clause begins with its subject.
+WHEN = re.compile(
+    r"^((?:yesterday|today|tomorrow|tonight|(?:last|this|next) (?:\w+)(?: \w+)?|(?:a|two|three|four|five|six|\w+|\d+) (?:days"
+    r"|weeks?|months?|years?) ago|(?:in|on|since|by|during) (?:early |late |mid )?(?:the )?"
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Monday|Tuesday|Wednesday|Thursday"
+    r"|Friday|Saturday|Sunday|spring|summer|autumn|fall|winter|\d{1,2}(?:st|nd|rd|th)?)[\w ]*?(?: \d{4})?"
+    r"|(?:in|since) (?:19|20)\d\d)),?\s+((?:i|we|my|our|the|he|she|they|[A-Z]\w+)\b.+?)[\s.!]*$",
+    re.IGNORECASE,
+)
 VERBS = (
     "live|reside|work|like|love|enjoy|adore|hate|dislike|detest|prefer|speak|use|play|study|have|own|am|want|plan|hope|moved"
     "|joined|quit|left|know|keep|drive|ride|teach|run|write|cook"
@@ -94,9 +103,9 @@ def plain(sentence: str) -> str:
     text = re.sub(r"[’‘]", "'", " ".join(sentence.split()))
     for pattern, full in CONTRACTIONS:
         text = pattern.sub(full, text)
-    text = MARKER.sub("", text)
+    text = WHEN.sub(r"\2 \1", MARKER.sub("", text))
     text = TRAIL.sub("", text.strip(' "“”*_#-•'))
-    return text.replace("am not ", "am not ").strip()
+    return text.strip()
 
 
 def clauses(text: str) -> list[str]:

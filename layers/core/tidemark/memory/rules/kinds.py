@@ -35,7 +35,8 @@ COMMAND = re.compile(
     r"|needn't|should|can|could|have to|may|must|might|will|are|were)\b"
     r"|\bi(?:'d| would)? (?:want|need|like|love|am trying|'m trying) to (?:know|ask|understand|see|hear|find out|check|confirm"
     r"|talk|discuss|clarify|say|make sure)\b"
-    r"|\b(?:i am|i'm) (?:looking for|asking|wondering|curious|trying to (?:understand|figure))\b",
+    r"|\bi (?:still )?have (?:a|an|another|one|some|two|no) (?:\w+ )?(?:questions?|favou?rs?|requests?)\b|\b(?:i am|i'm)"
+    r" (?:looking for|asking|wondering|curious|trying to (?:understand|figure))\b",
     re.IGNORECASE,
 )
 # These begin a fact as often as an order: a colon or a subject behind them decides.
@@ -70,7 +71,7 @@ SMALL_TALK = re.compile(
     r"|^\W*i (?:am|'m|feel|was) (?:\w+ )?(?:fine|good|ok(?:ay)?|great|well|sorry|sure|back|here|happy|glad|sad|tired|bored|hungry"
     r"|sleepy|busy|confused|lost|ready|done|afraid|excited|curious|so|thankful|grateful|impressed|stuck)\b"
     r"|^\W*i (?:see|understand|agree|disagree|guess|think so|hope so|know|appreciate (?:it|that|your)|get it|cannot|can't|am"
-    r" unable|am not able|do not know|don't know|have (?:a|an|another|one|some) questions?|love (?:it|that|this|you)|like (?:it"
+    r" unable|am not able|do not know|don't know|love (?:it|that|this|you)|like (?:it"
     r"|that|this|you)|hate (?:it|that|this))\b[^.]{0,30}$"
     r"|^\W*(?:i (?:cannot|can't|am unable to|am not able to|won't) (?:help|assist|do|provide|comply|fulfil|continue|answer))\b"
     r"|\bas an ai\b|\blanguage model\b"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidemark.memory.model import Mention
+from tidemark.memory.names import fold
 from tidemark.text import words
 
 KIN = (
@@ -41,7 +42,6 @@ SAME_ROLE = {
 }
 SAME_ROLE |= {"妈妈": "母亲", "爸爸": "父亲", "老婆": "妻子", "太太": "妻子", "老公": "丈夫", "男朋友": "男友", "女朋友": "女友"}
 NAME = r"[A-ZÀ-ÞĀ-ŽА-Я][\w'’-]*(?:\s(?:(?:van|von|de|der|den|da|di|la|le|bin|al|el)\s)*[A-ZÀ-ÞĀ-ŽА-Я][\w'’.-]*){0,3}"
-SPECIES = words("cat dog kitten puppy parrot hamster rabbit horse fish boat car bike house")
 
 
 def role_of(word: str) -> str:
@@ -55,15 +55,22 @@ class People:
     """The persons of one run of messages: the name behind each role, and whom a pronoun means."""
 
     by_role: dict[str, str] = field(default_factory=dict)
+    persons: set[str] = field(default_factory=set)
     last: str | None = None
 
     @classmethod
     def known(cls, names: Mapping[str, str]) -> "People":
-        return cls({role_of(role): name for role, name in names.items()})
+        """From what is remembered: roles with their names, and persons under their own names."""
+        roles = {role_of(role): name for role, name in names.items() if fold(role) != fold(name)}
+        return cls(roles, {fold(name) for name in names.values()})
+
+    def knows(self, name: str) -> bool:
+        return fold(name) in self.persons
 
     def named(self, role: str, name: str) -> Mention:
         """A person whose role and name were said together."""
         self.by_role[role_of(role)] = name
+        self.persons.add(fold(name))
         self.last = name
         return mention(name, role)
 
@@ -74,6 +81,7 @@ class People:
         return mention(name, role, chinese)
 
     def of_name(self, name: str) -> Mention:
+        self.persons.add(fold(name))
         self.last = name
         role = next((role for role, known in self.by_role.items() if known == name), None)
         return mention(name, role)

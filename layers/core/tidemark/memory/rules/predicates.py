@@ -84,7 +84,11 @@ def capitals(text: str) -> str | None:
 
 
 def _made(verb_phrase: str, negative: bool) -> str:
-    return f"does not {verb_phrase}" if negative else third(verb_phrase)
+    """The predicate of the third person, denied where it was: "is not a fan of", "does not like"."""
+    if not negative:
+        return third(verb_phrase)
+    be = re.match(r"(?:am|is|are|was|were) ", verb_phrase)
+    return f"is not {verb_phrase[be.end() :]}" if be else f"does not {verb_phrase}"
 
 
 def preference(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
@@ -115,7 +119,7 @@ def avoided(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     made = preference(found, phrase, negative)
     return made and replace(
         made,
-        phrase=third(phrase) if not negative else f"does not {phrase}",
+        phrase=_made(phrase, negative),
         polarity="negative",
         value="dislikes",
         properties={**made.properties, "attitude": "dislikes"},
@@ -229,7 +233,7 @@ def job(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
         )
         return replace(made, mention=Mention(name=where[1], entity_type="organization"), relation="works_at", ends=negative)
     return Draft(
-        _made(phrase, negative).replace("does not am", "is not"),
+        _made(phrase, negative),
         category="work",
         importance="high",
         exclusive="job",
@@ -305,7 +309,7 @@ def goal(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     ):
         return None
     return Draft(
-        _made(phrase, negative).replace("does not am ", "is not "),
+        _made(phrase, negative),
         "goal",
         "goal",
         "negative" if negative else "positive",
@@ -317,7 +321,7 @@ def goal(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
 
 def condition(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     thing = cut(found["o"])
-    said = re.sub(r"^does not (?:am|is|are)", "is not", _made(phrase, negative))
+    said = _made(phrase, negative)
     kept = {"health": thing}
     return Draft(
         said,
@@ -399,39 +403,40 @@ def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
     return re.compile(f"^(?:{pattern})$", re.IGNORECASE), rule
 
 
-O = r"(?P<o>.+)"
+OBJECT = r"(?P<o>.+)"
 FAN = r"(?:an? )?(?:\w+ )?(?:fan of|fond of|keen on|into|crazy about|obsessed with|addicted to|passionate about|a lover of)"
 # In order: the first rule that gives a draft wins.
 RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
-    _rule(rf"used to (?P<v>\w+) {O}", former),
+    _rule(rf"used to (?P<v>\w+) {OBJECT}", former),
     _rule(
-        rf"(?:am|is|are|was) called {O}|go(?:es)? by(?: the name(?: of)?)? (?P<p>.+)", lambda f, p, n: own_name(f, p, n) if f["o"] else None
+        rf"(?:am|is|are|was) called {OBJECT}|go(?:es)? by(?: the name(?: of)?)? (?P<p>.+)",
+        lambda f, p, n: own_name(f, p, n) if f["o"] else None,
     ),
     _rule(
         rf"(?:live|lives|living|reside|resides|am living|is living|are living|am based|is based|are based|am staying|have lived"
-        rf"|has lived|have been living) (?:here |alone |together |happily )?(?:in|at|on|near|outside) {O}",
+        rf"|has lived|have been living) (?:here |alone |together |happily )?(?:in|at|on|near|outside) {OBJECT}",
         home,
     ),
-    _rule(rf"(?:have |has )?(?:just )?(?:moved|relocated|settled)(?: (?:house|back|home|out|down|over))? (?:to|in|into) {O}", home),
-    _rule(rf"(?:do |did )?(?:move|relocate) to {O}", home),
+    _rule(rf"(?:have |has )?(?:just )?(?:moved|relocated|settled)(?: (?:house|back|home|out|down|over))? (?:to|in|into) {OBJECT}", home),
+    _rule(rf"(?:do |did )?(?:move|relocate) to {OBJECT}", home),
     _rule(
-        rf"(?:grew up|was born|were born|was raised|come|comes|am|is|are)(?: originally)? (?:in|from) {O}",
+        rf"(?:grew up|was born|were born|was raised|come|comes|am|is|are)(?: originally)? (?:in|from) {OBJECT}",
         lambda f, p, n: origin(f, p, n) if not re.match(r"(?:am|is|are) in", p) else None,
     ),
     _rule(
         rf"(?:work|works|working|am working|is working|are working|worked|have been working|have worked|am employed|is"
-        rf" employed)(?: (?:part[- ]time|full[- ]time|remotely|there))? (?P<as>as) {O}",
+        rf" employed)(?: (?:part[- ]time|full[- ]time|remotely|there))? (?P<as>as) {OBJECT}",
         job,
     ),
     _rule(
         rf"(?:work|works|am working|is working|am employed|is employed|am interning|is interning|intern|interns|have been"
-        rf" working|have worked|volunteer|volunteers)(?: (?:part[- ]time|full[- ]time|remotely|there))? (?:at|for|by) {O}",
+        rf" working|have worked|volunteer|volunteers)(?: (?:part[- ]time|full[- ]time|remotely|there))? (?:at|for|by) {OBJECT}",
         employer,
     ),
     _rule(
         rf"(?:have |has )?(?:just )?(?:joined|started (?:working )?at|started a (?:new )?job at|started my (?:new )?job at|got"
         rf" (?:a|the|my) (?:new )?job at|got hired (?:at|by)|took a job at|was hired by|switched jobs? to|switched to a job at)"
-        rf" {O}",
+        rf" {OBJECT}",
         employer,
     ),
     _rule(
@@ -441,13 +446,13 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     ),
     _rule(
         rf"(?:have |has )?(?:just )?(?:quit|resigned from|got fired from|was fired from|was laid off from|got laid off from"
-        rf"|retired from) {O}",
+        rf"|retired from) {OBJECT}",
         lambda f, p, n: quit_job(f, p, n) if capitals(f["o"]) or "quit" not in p else None,
     ),
-    _rule(rf"(?:work|works|am working|is working|are working|am collaborating|have been working|started working) on {O}", project),
+    _rule(rf"(?:work|works|am working|is working|are working|am collaborating|have been working|started working) on {OBJECT}", project),
     _rule(
         rf"(?:am|is|are|have been|has been|started) (?:currently )?(?:building|developing|writing|creating|designing|renovating"
-        rf"|restoring|making|launching|prototyping|organi[sz]ing|composing|knitting|researching) {O}",
+        rf"|restoring|making|launching|prototyping|organi[sz]ing|composing|knitting|researching) {OBJECT}",
         project,
     ),
     _rule(rf"(?:am|is|are|was diagnosed as|got) (?:\w+ly )?(?P<o>(?:{DIETS}|allergic to .+|intolerant to .+))", condition),
@@ -457,50 +462,50 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf" being treated for) (?P<o>{CONDITIONS}|type [12] diabetes)",
         condition,
     ),
-    _rule(rf"(?:suffer from|suffers from|was diagnosed with|have been diagnosed with|got diagnosed with) {O}", condition),
+    _rule(rf"(?:suffer from|suffers from|was diagnosed with|have been diagnosed with|got diagnosed with) {OBJECT}", condition),
     _rule(rf"(?:am|is|are|got) (?P<o>{MARITAL})(?: to .+| in .+| with .+| last .+)?", marital),
-    _rule(r"(?:am|is|turned|just turned) (?P<o>\d{1,3})(?: years? old)?(?: now| today| this year)?", age),
-    _rule(rf"(?P<v>cannot stand|cannot bear|cannot tolerate|cannot abide|cannot stomach) {O}", avoided),
+    _rule(r"(?:am|is|turned|just turned) (?P<o>\d{1,3})(?: years? old)?(?: now| today| this year)?(?:,? and .+)?", age),
+    _rule(rf"(?P<v>cannot stand|cannot bear|cannot tolerate|cannot abide|cannot stomach) {OBJECT}", avoided),
     _rule(
         rf"(?P<v>am sick of|avoid|avoids|try to avoid|stay away from|loathe|loathes|despise|despises|detest|detests|dislike"
-        rf"|dislikes|(?P<bad>hate|hates)) {O}",
+        rf"|dislikes|(?P<bad>hate|hates)) {OBJECT}",
         lambda f, p, n: preference(f, p, n) if f["bad"] else avoided(f, p, n),
     ),
     _rule(
         rf"(?P<v>like|likes|liked|love|loves|loved|enjoy|enjoys|enjoyed|adore|adores|prefer|prefers|appreciate|appreciates|fancy"
-        rf"|care for|(?:am|is|are) {FAN}) {O}",
-        lambda f, p, n: avoided(f, p, False) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
+        rf"|care for|(?:am|is|are) {FAN}) {OBJECT}",
+        lambda f, p, n: avoided(f, p, n) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
     ),
-    _rule(rf"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
+    _rule(r"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
     _rule(
         rf"(?:speak|speaks|am fluent in|is fluent in|am learning|is learning|learn|learned|am studying|is studying|study|studies"
         rf"|studied|can speak|program in|code in|write code in|am good at|is good at|am bad at|am experienced in|am proficient in"
         rf"|is proficient in|specialize in|speciali[sz]es? in|major in|teach|teaches|play|plays|am taking lessons in|practi[cs]e"
-        rf"|practi[cs]es|train in) {O}",
+        rf"|practi[cs]es|train in) {OBJECT}",
         skill,
     ),
-    _rule(rf"(?:can|cannot|know how to|knows how to|am able to|learned how to|learnt to|learned to) {O}", skill),
-    _rule(rf"(?:know|knows) {O}", known_thing),
+    _rule(rf"(?:can|cannot|know how to|knows how to|am able to|learned how to|learnt to|learned to) {OBJECT}", skill),
+    _rule(rf"(?:know|knows) {OBJECT}", known_thing),
     _rule(
         rf"(?:want|wants|would like|would love|plan|plans|am planning|is planning|are planning|hope|hopes|am hoping|intend"
         rf"|intends|aim|aims|am aiming|dream|dreams|am determined|have decided|decided|am saving up|am training|am preparing|am"
-        rf" trying|is trying|wish|am looking forward|am going|is going|are going|promised) (?:to|of|for|on) {O}",
+        rf" trying|is trying|wish|am looking forward|am going|is going|are going|promised) (?:to|of|for|on) {OBJECT}",
         goal,
     ),
-    _rule(rf"(?:am|is|are) (?:planning|preparing|organizing|organising) {O}", goal),
+    _rule(rf"(?:am|is|are) (?:planning|preparing|organizing|organising) {OBJECT}", goal),
     _rule(
         rf"(?:use|uses|am using|are using|is using|run on|runs on|switched to|migrated to|rely on|relies on|have been using"
-        rf"|deploy to|deploys to|deploy on|host on) {O}",
+        rf"|deploy to|deploys to|deploy on|host on) {OBJECT}",
         uses,
     ),
     _rule(
-        rf"(?:have|has|have got|has got|own|owns|keep|keeps|bought|got|adopted|have adopted|have bought|inherited|drive|drives"
-        rf"|ride|rides|just bought|just got|just adopted|rescued|am the owner of) (?P<o>(?:an?|the|my|his|her|our|two|three|four"
-        rf"|five|six|several|some|\d+|one) .+)",
+        r"(?:have|has|have got|has got|own|owns|keep|keeps|bought|got|adopted|have adopted|have bought|inherited|drive|drives"
+        r"|ride|rides|just bought|just got|just adopted|rescued|am the owner of) (?P<o>(?:an?|the|my|his|her|our|two|three|four"
+        r"|five|six|several|some|\d+|one) .+)",
         possession,
     ),
     _rule(
-        rf"(?:am|is|are|became|was|have become|just became|got promoted to|was promoted to) (?:an? |the |now an? )?{O}",
+        rf"(?:am|is|are|became|was|have become|just became|got promoted to|was promoted to) (?:an? |the |now an? )?{OBJECT}",
         lambda f, p, n: (
             job(f, p, n)
             if re.match(r"(?:am|is|are|became|was|have become|just became|got promoted to|was promoted to) (?:an?|the|\w+)\b", p)
