@@ -51,7 +51,8 @@ def language(text: str) -> str:
     if re.search(f"[{HANGUL}]", text):
         return "ko"
     han = len(re.findall(f"[{HAN}]", text))
-    return "zh" if han and han * 4 >= letters else "en"
+    first = next((character for character in text if character.isalpha()), "")
+    return "zh" if han and (han * 4 >= letters or CJK.match(first)) else "en"
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:

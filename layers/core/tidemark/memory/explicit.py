@@ -104,7 +104,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "es",
         re.compile(
-            rf"^(?:por favor,?\s+|oye,?\s+|y\s+|también\s+)*(?:recuerda(?:me)?|recuerde|recordad|acu[eé]rdate"
+            rf"^(?:por favor,?\s+|oye,?\s+|y\s+|también\s+)*(?:recuerda(?:me)?|recuérdame|recuerde|recordad|acu[eé]rdate"
             rf"|memoriza|no olvides|ten en cuenta|ten presente)(?:\s+de)?{ES_OBJECT}(?:\s*[:,]\s*(?:que\s+)?|\s+que\s+"
             rf"|\s+)(?P<content>.+)",
             re.I | re.S,

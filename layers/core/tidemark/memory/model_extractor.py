@@ -92,7 +92,7 @@ quotations of others, greetings, thanks, small talk, credentials, or anything th
 
 One statement a fact. Fields:
 - message: the number of the USER line. quote: the exact words of that line, copied.
-- text: the fact in one short phrase in the language of the quote, third person without "the user" ("likes spicy food"); exact values verbatim.
+- text: the fact in one short phrase in the language of the quote, third person ("likes spicy food"), exact values as they are.
 - subject: "" if the fact is the speaker's own, else the name of the person or thing whose fact it is, also in mentions.
 - polarity: negative for dislikes and denials. importance: high for home, work, name and health; medium for preferences, skills, goals,
   possessions and dated events; low for the rest.

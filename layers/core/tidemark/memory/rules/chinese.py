@@ -20,15 +20,15 @@ TRAIL = re.compile(r"[。.!！~～、，,；;\s]+$|(?:啊|呀|哦|啦|嘛|哈|�
 # Adverbs that change nothing about what is said.
 ADVERB = re.compile(
     r"^(?:现在|目前|一直|已经|最近|平时|真的|其实|也|都|还|就|只|非常|特别|超级?|很|最|比较|更|挺|有点|从小|常常|经常|总是|一般|通常|刚刚?|终于|仍然|依然|还是|今年|去年|上个?月"
-    r"|上周|昨天|今天|(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?)+"
+    r"|上周|昨天|今天|(?:\d{4}年|[去前今]年)?(?:\d{1,2}|十[一二]?|[一二三四五六七八九])月份?(?:\d{1,2}[日号])?|前天|上上?个?(?:周|星期|礼拜)[一二三四五六日天]?|\d{4}年)+"
 )
 SUBJECT = re.compile(
     rf"^(?P<we>我们(?:团队|公司|组)?|咱们)|^我的?(?P<role>{ZH_KIN})(?:叫|名叫)?(?P<kin>[A-Za-z][\w·]*|[\u4e00-\u9fff]{{2,3}}?(?=住在|在|喜欢|是|今年|会|不"
     rf"|讨厌))?|^(?P<i>我(?!的|们))|^(?P<he>他|她)(?!们|的)"
 )
 MINE = re.compile(
-    r"^(?P<who>我们?的?|(?P<other>[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?(?P<verb>叫做?|名叫|取名为?"
-    r"|是|在|为|：|:)(?P<value>[^，,]{1,60})$"
+    r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|(?P<other>(?!我|他|她|你)[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?"
+    r"(?P<verb>叫做?|名叫|取名为?|是|在|为|：|:)(?P<value>[^，,]{1,60})$"
 )
 KIN_IS = re.compile(
     rf"^我的?(?P<role>{ZH_KIN})(?:的名字)?(?:叫做?|名叫|是)(?P<name>[A-Za-z][\w·\s]*|[\u4e00-\u9fff·]{{2,4}})$"
@@ -43,7 +43,10 @@ NAME_STOP = re.compile(r"[，,。！!\s].*$")
 EXACT = re.compile(r"\d|[A-Za-z]{2,}|[“\"《「]")
 WORKS = r"(?:工作|上班|任职|就职|实习|当差)"
 PLACE_END = re.compile(r"(?:了|附近|那边|这边)+$")
-CONDITIONS = r"糖尿病|哮喘|高血压|低血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|胃病|胃炎|乳糖不耐受?|[\u4e00-\u9fff]{1,6}[病症炎]"
+CONDITIONS = (
+    r"糖尿病|哮喘|[高低]血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|乳糖不耐受?|自闭症|多动症"
+    r"|[\u4e00-\u9fff]{1,6}[病症炎]"
+)
 MEASURE = r"[只条个辆台艘套匹头件把架部座间栋双对位盆棵]"
 ABSTRACT = re.compile(r"问题|想法|疑问|时间|办法|意见|建议|事情?|点|会议|机会|困难|感觉|兴趣|空|意思")
 
@@ -52,12 +55,13 @@ def preference(found: re.Match[str], clause: str) -> Draft | None:
     thing = _object(found["o"])
     if not thing or re.match(r"^(?:你|您|它|这|那|他|她|的)", thing):
         return None
+    key = re.sub("^[吃喝]", "", thing) or thing
     against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害怕", found["v"]))
     attitude = "不喜欢" if against else "喜欢"
     kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
     polarity: Polarity = "negative" if against else "positive"
     said = f"{found['no'] or ''}{found['v']}{thing}"
-    return Draft(said, "preference", "preference", polarity, exclusive=exclusive("preference", thing), value=attitude, properties=kept)
+    return Draft(said, "preference", "preference", polarity, exclusive=exclusive("preference", key), value=attitude, properties=kept)
 
 
 def home(found: re.Match[str], clause: str) -> Draft | None:
@@ -122,7 +126,9 @@ def own_name(found: re.Match[str], clause: str) -> Draft | None:
     name = NAME_STOP.sub("", found["o"])
     if not name or NOT_NAMED.match(name):
         return None
-    return Draft(f"名字是{name}", category="name", importance="high", exclusive="name", value=name, properties={"name": name})
+    return Draft(
+        f"名字是{name}", form="possessive", category="name", importance="high", exclusive="name", value=name, properties={"name": name}
+    )
 
 
 def skill(found: re.Match[str], clause: str) -> Draft | None:
@@ -246,7 +252,7 @@ def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Fo
     """Everything that a sentence asserts; a clause without a subject goes on with the one before."""
     text = TRAIL.sub("", MARKER.sub("", sentence.strip()))
     subject: Subject | None = None
-    for clause in _clauses(text):
+    for clause in (_subject_first(part, message) for part in _clauses(text)):
         found = list(_whole(clause, people))
         if found:
             yield from found
@@ -262,6 +268,14 @@ def _clauses(text: str) -> list[str]:
     parts = re.split(r"[，,；;]\s*(?!名?叫|名字)", text)
     cleaned = [re.sub(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])", "", MARKER.sub("", part)).strip() for part in parts]
     return [TRAIL.sub("", part) for part in cleaned if part]
+
+
+def _subject_first(clause: str, message: SourceMessage) -> str:
+    """ "上周我去了巴黎" with its time behind the subject."""
+    spans = resolve(clause, message.at)
+    rest = clause[spans[0].stop :].lstrip("的，, ") if spans and spans[0].begin == 0 else ""
+    found = SUBJECT.match(rest)
+    return f"{found[0]}{clause[: spans[0].stop]}{rest[found.end() :]}" if found else clause
 
 
 def _after(clause: str, people: People) -> Subject | None:
@@ -291,7 +305,9 @@ def _whole(clause: str, people: People) -> Iterator[Found]:
 def _role(role: str, name: str, people: People) -> Found:
     person = people.named(role, name)
     single = exclusive("role", role_of(role)) if role in SINGLE_ROLES else None
-    said = Draft(f"{role}是{name}", category="relation", exclusive=single, value=name, mention=person, relation="related_to")
+    said = Draft(
+        f"{role}是{name}", form="possessive", category="relation", exclusive=single, value=name, mention=person, relation="related_to"
+    )
     return replace(said, properties={"role": role_of(role), "person": name}), USER
 
 
@@ -303,10 +319,31 @@ def _thing(found: re.Match[str]) -> Iterator[Found]:
     said = f"{whose}{what}{verb}{value}"
     named = verb.startswith(("叫", "名", "取"))
     if what in ("名字", "姓名", "全名"):
-        yield Draft(f"名字是{value}", category="name", importance="high", exclusive="name", value=value, properties={"name": value}), USER
+        yield (
+            Draft(
+                f"名字是{value}",
+                form="possessive",
+                category="name",
+                importance="high",
+                exclusive="name",
+                value=value,
+                properties={"name": value},
+            ),
+            USER,
+        )
         return
     key = exclusive("name of" if named else "attribute", f"{whose}{what}")
-    yield Draft(said, category="possession" if named else "attribute", exclusive=key, value=value, properties={"thing": what}), USER
+    yield (
+        Draft(
+            said,
+            form="whole" if whose else "possessive",
+            category="possession" if named else "attribute",
+            exclusive=key,
+            value=value,
+            properties={"thing": what},
+        ),
+        USER,
+    )
 
 
 def _subject(clause: str, people: People, former: Subject | None) -> tuple[Subject | None, str]:

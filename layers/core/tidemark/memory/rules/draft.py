@@ -4,12 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from tidemark.memory.dates import FUTURE, DateSpan, resolve
 from tidemark.memory.model import EntityType, Importance, Link, Mention, Polarity, RelationType, SourceMessage, Statement
 from tidemark.memory.names import fold
 
 NAME_LENGTH = 255
+# Whether the phrase goes on from its subject ("lives in Oslo"), belongs to it ("boat is called Marisol"), or is a sentence by itself.
+Form = Literal["predicate", "possessive", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Draft:
     mention: Mention | None = None
     relation: RelationType | None = None
     properties: dict[str, str] = field(default_factory=dict)
+    form: Form = "predicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def build(draft: Draft, subject: Subject, message: SourceMessage, quote: str, ch
     return Statement(
         name=name[:NAME_LENGTH],
         entity_type=draft.entity_type,
-        description=_description(name, subject, spans, chinese),
+        description=_description(draft, name, subject, spans, chinese),
         subject=person.name if person else None,
         polarity=draft.polarity,
         importance=draft.importance,
@@ -89,9 +93,14 @@ def _joined(label: str, phrase: str, chinese: bool) -> str:
     return f"{label}{'' if chinese else ' '}{phrase}" if label else phrase
 
 
-def _description(name: str, subject: Subject, spans: Sequence[DateSpan], chinese: bool) -> str:
+def _description(draft: Draft, name: str, subject: Subject, spans: Sequence[DateSpan], chinese: bool) -> str:
     """One sentence with its subject and its absolute dates."""
-    who = "" if subject.label else ("用户" if chinese else "The user ")
+    if subject.label or draft.form == "whole":
+        who = ""
+    elif draft.form == "possessive":
+        who = "用户的" if chinese else "The user's "
+    else:
+        who = "用户" if chinese else "The user "
     when = "; ".join(_days(span) for span in spans if not span.phrase[:4].isdigit())
     return f"{who}{name}{f'（{when}）' if chinese and when else f' ({when})' if when else ''}{'。' if chinese else '.'}"
 
@@ -114,7 +123,7 @@ def _when(spans: Sequence[DateSpan]) -> dict[str, str]:
 
 def _valid_from(spans: Sequence[DateSpan], at: datetime) -> datetime:
     """The stated day where it lies in the past; what is announced for later is known from now."""
-    past = [span.start for span in spans if span.start <= at]
+    past = [span.start for span in spans if span.start <= at and not (span.end > at and span.granularity in ("season", "year"))]
     return past[0] if past else at
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tidemark.memory.dates import MONTHS, WEEKDAYS, resolve
 from tidemark.memory.model import Importance, Mention, Polarity, SourceMessage
 from tidemark.memory.rules import predicates
-from tidemark.memory.rules.draft import USER, Draft, Subject, exclusive
+from tidemark.memory.rules.draft import USER, Draft, Form, Subject, exclusive
 from tidemark.memory.rules.grammar import ADVERB, NEGATION, NO_MORE, PAST, VERBS, clauses, plain, third
 from tidemark.memory.rules.people import KIN, NAME, SINGLE_ROLES, People, role_of
 from tidemark.text import words
@@ -34,7 +34,7 @@ KIN_IS = re.compile(
 IS_KIN = re.compile(rf"^(?P<name>{NAME}) is (?i:my|our) (?P<role>(?i:{KIN}))$")
 HAVE_KIN = re.compile(
     rf"^(?i:i|we) (?:have|have got) (?:an?|one) (?P<role>(?i:{KIN}))(?:,? (?:called|named|whose name is)"
-    rf" (?P<name>{NAME}))?(?P<rest> .+)?$"
+    rf" (?P<name>{NAME}))?(?P<rest>,? (?:who|and|in|living|at) .+)?$"
 )
 KIN_VP = re.compile(rf"^(?i:my|our) (?P<role>(?i:{KIN}))(?P<rest> .+)$")
 KIN_OF = re.compile(
@@ -111,7 +111,18 @@ def _names(clause: str, people: People, greeted: bool) -> Iterator[Found]:
         found = full if full and " " in full["name"] and full.end() == len(clause) else None
     if found and found["name"].split()[0].casefold() not in NOT_A_NAME:
         name = found["name"]
-        yield Draft(f"name is {name}", category="name", importance="high", exclusive="name", value=name, properties={"name": name}), USER
+        yield (
+            Draft(
+                f"name is {name}",
+                form="possessive",
+                category="name",
+                importance="high",
+                exclusive="name",
+                value=name,
+                properties={"name": name},
+            ),
+            USER,
+        )
 
 
 def _relatives(clause: str, people: People, greeted: bool) -> Iterator[Found]:
@@ -139,7 +150,13 @@ def _relatives(clause: str, people: People, greeted: bool) -> Iterator[Found]:
 def _role(role: str, person: Mention) -> Found:
     single = exclusive("role", role_of(role)) if role_of(role) in SINGLE_ROLES else None
     said = Draft(
-        f"{role} is {person.name}", category="relation", exclusive=single, value=person.name, mention=person, relation="related_to"
+        f"{role} is {person.name}",
+        form="possessive",
+        category="relation",
+        exclusive=single,
+        value=person.name,
+        mention=person,
+        relation="related_to",
     )
     return replace(said, properties={"role": role_of(role), "person": person.name}), USER
 
@@ -172,6 +189,7 @@ def _favourite(clause: str, people: People, greeted: bool) -> Iterator[Found]:
                 exclusive=exclusive("favourite", what),
                 value=value,
                 ends=True,
+                form="possessive",
             ),
             subject,
         )
@@ -180,7 +198,15 @@ def _favourite(clause: str, people: People, greeted: bool) -> Iterator[Found]:
     word = spelled[0].casefold() if spelled else "favourite"
     key = exclusive("favourite", what.replace("color", "colour") if "colour" not in what else what)
     yield (
-        Draft(f"{word} {what} is {value}", "preference", "preference", exclusive=key, value=value, properties={f"{word} {what}": value}),
+        Draft(
+            f"{word} {what} is {value}",
+            "preference",
+            "preference",
+            exclusive=key,
+            value=value,
+            properties={f"{word} {what}": value},
+            form="possessive",
+        ),
         subject,
     )
 
@@ -195,7 +221,9 @@ def _called(clause: str, people: People, greeted: bool) -> Iterator[Found]:
     mine = re.match(POSS, clause, re.IGNORECASE)
     said = f"{what} is called {name}" if mine else f"the {what} is called {name}"
     category = "possession" if mine else "fact"
-    yield Draft(said, category=category, exclusive=exclusive("name of", what), value=name, properties={"thing": what, "name": name}), USER
+    form: Form = "possessive" if mine else "whole"
+    kept = {"thing": what, "name": name}
+    yield Draft(said, category=category, exclusive=exclusive("name of", what), value=name, properties=kept, form=form), USER
 
 
 # Verbs whose subject, where it has a name, is a person.
@@ -266,7 +294,9 @@ def _told_of_name(name: str, rest: str, message: SourceMessage, people: People) 
     human = people.knows(name) or bool(HUMAN_VERB.match(rest)) or any(said.category in PERSONAL for said, _ in made)
     person = thing == "concept" and human and name != name.upper()
     mention = people.of_name(name) if person else Mention(name=name, entity_type=thing)
-    subject = Subject(name, mention, user=False)
+    # A common word at the beginning of a sentence has its capital from there and names nothing.
+    named = person or thing != "concept" or " " in name or bool(re.search(r"\d|\w[A-Z]", name))
+    subject = Subject(name, mention if named else None, user=False)
     if made:
         return [(replace(said, entity_type="fact") if said.category == "tool" and not person else said, subject) for said, _ in made]
     return [] if COPULA.match(f"{name} {rest}") else [(said, subject) for said in _generic(rest, message, third_person=True)]
@@ -332,10 +362,13 @@ def _about_thing(clause: str, message: SourceMessage) -> list[Found]:
     mine = MY_THING.match(clause)
     if mine:
         label = mine["np"] if mine["who"].casefold() == "my" else f"team's {mine['np']}"
-        return [(replace(said, phrase=f"{label} {said.phrase}"), USER) for said in _generic(mine["rest"], message, third_person=True)]
+        return [
+            (replace(said, phrase=f"{label} {said.phrase}", form="possessive"), USER)
+            for said in _generic(mine["rest"], message, third_person=True)
+        ]
     thing = THING.match(clause)
     if thing and resolve(clause, message.at):
-        return [(Draft(clause, category="event", properties={"event": clause[:120]}), USER)]
+        return [(Draft(clause, category="event", properties={"event": clause[:120]}, form="whole"), USER)]
     return []
 
 
@@ -354,8 +387,10 @@ def _copula(clause: str, found: re.Match[str]) -> list[Found]:
     negative = bool(found["not"])
     said = f"{keep} {be} {'not ' if negative else ''}{found['value']}"
     importance: Importance = "medium" if exact or key else "low"
+    form: Form = "possessive" if first in ("my", "our") else "whole"
     made = Draft(
         said,
+        form=form,
         category="attribute",
         importance=importance,
         exclusive=key,

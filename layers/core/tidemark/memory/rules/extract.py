@@ -9,7 +9,7 @@ from tidemark.memory.rules.kinds import kind
 from tidemark.memory.rules.people import People
 from tidemark.memory.rules.source import QUOTED, own_words
 from tidemark.memory.secrets import has_secret
-from tidemark.text import CJK, language, spans
+from tidemark.text import language, spans
 
 # A sentence longer than this is pasted text or a list, not something that somebody tells of themselves.
 LONGEST = 400
@@ -35,8 +35,7 @@ def _statements(message: SourceMessage, people: People) -> Iterator[Statement]:
 
 def of_sentence(sentence: str, message: SourceMessage, people: People) -> Iterator[Statement]:
     """The statements of one assertion."""
-    # Rules for Chinese read the rare sentence that mixes both scripts only where Chinese carries it.
-    in_chinese = language(sentence) == "zh" and bool(CJK.search(sentence))
+    in_chinese = language(sentence) == "zh"
     read = chinese.drafts if in_chinese else english.drafts
     if not in_chinese and language(sentence) != "en":
         return
