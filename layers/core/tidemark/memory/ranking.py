@@ -17,6 +17,11 @@ from tidemark.search.text import name_key, query_words
 
 MatchedBy = Literal["vector", "text", "name"]
 
+# What to ask the index for: more candidates give nothing on LoCoMo, fewer lose a point.
+MESSAGE_CANDIDATES = 100
+MESSAGE_NEIGHBOURS = 1
+MEMORY_CANDIDATES = 100
+
 _SECONDS_A_DAY = 86_400
 
 
@@ -46,9 +51,10 @@ class MessageWeights:
     dense: float = 0.6  # of the arms' mean; the rest is BM25
     neighbour: float = 0.3  # of the better turn beside it
     speaker: float = 0.3  # where its speaker is the one whom the question names
-    session: float = 0.4  # of its session's best turns
+    session: float = 0.5  # of the mean of its session's best turns
     session_turns: int = 3
-    own_floor: bool = True  # answer only turns that have evidence of their own or stand beside one that has
+    session_length: int = 40  # a longer session says proportionally less about each of its turns
+    abstain: bool = True  # False where something else selects the turns: a question about a time span wants them all, in order
 
 
 def rank_memories(
@@ -76,16 +82,16 @@ def rank_messages(
     background: Background | None,
     weights: MessageWeights | None = None,
 ) -> list[Ranked]:
-    """Turns that answer the question, best first; empty when the best of them says too little for a scope of this size."""
+    """Turns that have evidence or stand beside one that has, best first; none when the best says too little for so many."""
     if not candidates:
         return []
     weights = weights or MessageWeights()
     evidence = {candidate.id: calibration.evidence(candidate, background) for candidate in candidates}
     best = max(one.total for one in evidence.values())
-    if best < message_floor(len(candidates), calibration, background):
+    if weights.abstain and best < message_floor(len(candidates), calibration, background):
         return []
     fused = _Messages(candidates, question, weights).scores()
-    kept = _with_surroundings(candidates, evidence, calibration.floor_of(background)) if weights.own_floor else list(candidates)
+    kept = _with_surroundings(candidates, evidence, calibration.floor_of(background)) if weights.abstain else list(candidates)
     scale = calibration.similarity(best) / max(fused.values()) if max(fused.values()) else 0.0
     return sorted((_ranked_message(one, fused[one.id] * scale, evidence[one.id], calibration) for one in kept), key=_best_first)
 
@@ -201,16 +207,16 @@ class _Messages:
         return self._weights.speaker if self._speaker is not None and candidate.speaker == self._speaker else 0.0
 
     def _sessions(self, scores: Sequence[float]) -> dict[tuple[str, int], float]:
-        """The mean of each session's best turns."""
-        turns: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        """The mean of each session's best turns, less where it is long: its known turns tell its length."""
+        turns: defaultdict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
         for one, score in zip(self._candidates, scores, strict=True):
-            turns[one.conversation_id, one.session].append(score)
-        return {session: _mean_of_best(values, self._weights.session_turns) for session, values in turns.items()}
+            turns[one.conversation_id, one.session].append((one.position, score))
+        return {session: self._session(known) for session, known in turns.items()}
 
-
-def _mean_of_best(values: Sequence[float], count: int) -> float:
-    best = sorted(values, reverse=True)[:count]
-    return sum(best) / len(best)
+    def _session(self, known: Sequence[tuple[int, float]]) -> float:
+        length = max(position for position, _ in known) - min(position for position, _ in known) + 1
+        best = sorted((score for _, score in known), reverse=True)[: self._weights.session_turns]
+        return sum(best) / len(best) * min(1.0, self._weights.session_length / length)
 
 
 def _normalised(values: Sequence[float | None]) -> list[float]:
