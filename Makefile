@@ -47,4 +47,4 @@ help: ## This list
 
 .local/tools/bin/uv:
 	@echo "Installing uv into .local/tools"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .local/tools uv
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target .local/tools uv

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,9 @@ class Emulator:
     def stop(self) -> None:
         if self._process:
             processes.stop(self._process)
+            # Workers leave when their input ends, but not before the call they are in.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def died(self) -> bool:
         return self._process is not None and self._process.poll() is not None

@@ -27,7 +27,7 @@ def _uv() -> list[str]:
 def emulator_python(progress: Progress) -> Path:
     """Shared by all instances. Its Python is ours, because the functions import our compiled packages from there."""
     key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode() + sys.base_prefix.encode()).hexdigest()[:12]
-    home = ROOT / ".local" / "emulator" / key
+    home = ROOT / ".local" / "tools" / "emulator" / key
     python = home / "bin" / "python"
     complete = home / ".complete"
     if complete.exists():
