@@ -38,6 +38,11 @@ FAVOURITE = re.compile(
     r"^(?:我|我们)?最(?P<verb>喜欢|爱|喜爱|常用)(?:吃|喝|看|听|玩|用)?的(?P<what>[^是，,]{1,12})(?:是|就是)(?P<value>.+)$"
     r"|^我的最爱是(?P<value2>.+)$"
 )
+ATTRIBUTE = re.compile(
+    r"^(?P<what>[\u4e00-\u9fffA-Za-z]{0,12}(?:代号|名称|端口|地址|电话|号码|编号|预算|价格|日期|时间|期限|版本|负责人|域名|地点|状态|型号|房号|车牌|暗号))"
+    r"(?:是|为|在|定为|改为|改成|定在|改到了?|：|:)(?P<value>[^，,]{1,60})$"
+)
+HAPPENS = re.compile(r"改到|改在|定在|推迟|提前|安排在|开始|结束|截止|到期|举行|上线|发布|出发|起飞|开会|开业|关闭|修好|完成")
 NOT_NAMED = re.compile(r"^(?:这|那|它|我|你|什么|谁|一个|一名|一位|很|不|在|去|来|有|的)")
 NAME_STOP = re.compile(r"[，,。！!\s].*$")
 EXACT = re.compile(r"\d|[A-Za-z]{2,}|[“\"《「]")
@@ -107,6 +112,11 @@ def employer(found: re.Match[str], clause: str) -> Draft | None:
         properties=kept,
     )
     return replace(made, mention=Mention(name=org, entity_type="organization"), relation="works_at")
+
+
+def study(found: re.Match[str], clause: str) -> Draft | None:
+    school = Mention(name=found["o"], entity_type="organization")
+    return Draft(clause, category="study", mention=school, relation="related_to", properties={"school": found["o"]})
 
 
 def left_job(found: re.Match[str], clause: str) -> Draft | None:
@@ -222,6 +232,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|担任)(?:一?[名个位])?(?P<role2>[^，,]+))",
         employer,
     ),
+    _rule(r"在(?P<o>[^，,]{1,20}?)(?P<no>(?!))?(?:读书|上学|念书|读大学|读研究?生?|读博士?|念大学|留学)", study),
     _rule(r"(?P<no>(?!))?(?:加入了?|入职了?|跳槽到了?)(?P<o>[^，,]{1,30}?)(?:了)?", employer),
     _rule(r"(?:从(?P<o>[^，,]{1,30}?)(?:离职|辞职|退休)了?|(?:离开了|辞去了?)(?P<o2>[^，,]{1,30}?)(?:的工作)?)", left_job),
     _rule(
@@ -261,6 +272,8 @@ def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Fo
         subject, rest = _subject(clause, people, subject)
         if subject:
             yield from ((said, subject) for said in _predicate(rest, message))
+        elif HAPPENS.search(clause) and resolve(clause, message.at):
+            yield Draft(clause, form="whole", category="event", properties={"event": clause}), USER
 
 
 def _clauses(text: str) -> list[str]:
@@ -296,6 +309,11 @@ def _whole(clause: str, people: People) -> Iterator[Found]:
     name = (kin["name"] or kin["name2"]).strip() if kin else ""
     if kin and not NOT_NAMED.match(name) and not re.search(r"(?:师|员|生|人|家|经理|医生|护士)$", name):
         yield _role(kin["role"] or kin["role2"], name, people)
+        return
+    attribute = None if clause.startswith(("我", "他", "她", "你")) else ATTRIBUTE.match(clause)
+    if attribute:
+        what, value = attribute["what"], attribute["value"]
+        yield Draft(clause, form="whole", category="attribute", exclusive=exclusive("attribute", what), value=value), USER
         return
     mine = MINE.match(clause)
     if mine and not re.search(ZH_KIN, mine["what"]):

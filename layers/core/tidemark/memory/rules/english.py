@@ -94,14 +94,14 @@ def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Fo
 
 def _clause(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
     for reader in (_names, _relatives, _favourite, _called):
-        found = list(reader(clause, people, greeted))
+        found = list(reader(clause, message, people, greeted))
         if found:
             yield from found
             return
     yield from _about_user(clause, message) or _about_person(clause, message, people) or _about_thing(clause, message)
 
 
-def _names(clause: str, people: People, greeted: bool) -> Iterator[Found]:
+def _names(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
     """The user's own name: said as such, or behind a greeting."""
     found = MY_NAME.match(clause)
     if not found and greeted:
@@ -125,7 +125,7 @@ def _names(clause: str, people: People, greeted: bool) -> Iterator[Found]:
         )
 
 
-def _relatives(clause: str, people: People, greeted: bool) -> Iterator[Found]:
+def _relatives(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
     """A relative or friend named, and what else the clause says of the person."""
     of = KIN_OF.match(clause)
     if of:
@@ -144,7 +144,7 @@ def _relatives(clause: str, people: People, greeted: bool) -> Iterator[Found]:
     rest = (found.groupdict().get("rest") or "").strip(" ,")
     rest = re.sub(r"^(?:(?:and|who|she|he)\s+)+", "", rest)
     if rest:
-        yield from _predicate(rest, Subject(name, person, user=False))
+        yield from _told(rest, Subject(name, person, user=False), message)
 
 
 def _role(role: str, person: Mention) -> Found:
@@ -170,7 +170,7 @@ def _relative_of(found: re.Match[str]) -> Found:
     return Draft(f"{role} is {name}", category="relation", exclusive=single, value=name, mention=other, relation="related_to"), subject
 
 
-def _favourite(clause: str, people: People, greeted: bool) -> Iterator[Found]:
+def _favourite(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
     found = FAVOURITE.match(clause) or FAVOURITE_LAST.match(clause)
     if not found:
         return
@@ -211,7 +211,7 @@ def _favourite(clause: str, people: People, greeted: bool) -> Iterator[Found]:
     )
 
 
-def _called(clause: str, people: People, greeted: bool) -> Iterator[Found]:
+def _called(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
     """ "my boat is called Marisol": a thing and its name."""
     found = CALLED.match(clause)
     name = predicates.cut(found["name"]) if found else ""

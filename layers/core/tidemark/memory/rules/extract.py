@@ -45,7 +45,10 @@ def of_sentence(sentence: str, message: SourceMessage, people: People) -> Iterat
 
 
 def _quotes_others(sentence: str) -> bool:
-    """Whether most of a sentence stands in quotation marks."""
+    """Whether a sentence begins with somebody's words in quotation marks, or most of it stands in them."""
+    first = QUOTED.match(sentence)
+    if first and len(first[0].split()) > 2 and len(first[0]) < len(sentence.rstrip(" .")):
+        return True
     return sum(len(found[0]) for found in QUOTED.finditer(sentence)) * 2 > len(sentence)
 
 

@@ -5,6 +5,7 @@ import re
 from tidemark.text import words
 
 CONTRACTIONS = (
+    (re.compile(r"\b([Nn]ame)'s (?=[A-Z])"), r"\1 is "),
     (re.compile(r"\b(ca)n't\b", re.I), r"cannot"),
     (re.compile(r"\b(wo)n't\b", re.I), r"will not"),
     (re.compile(r"n't\b", re.I), " not"),
@@ -46,11 +47,11 @@ TRAIL = re.compile(
 )
 # A time in front of the subject goes behind the verb, so that a clause begins with its subject.
 WHEN = re.compile(
-    r"^((?:yesterday|today|tomorrow|tonight|(?:last|this|next) (?:\w+)(?: \w+)?|(?:a|two|three|four|five|six|\w+|\d+) (?:days"
+    r"^((?:yesterday|today|tomorrow|tonight|(?:last|this|next) (?:\w+)(?: \w+)??|(?:a|two|three|four|five|six|\w+|\d+) (?:days"
     r"|weeks?|months?|years?) ago|(?:in|on|since|by|during) (?:early |late |mid )?(?:the )?"
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Monday|Tuesday|Wednesday|Thursday"
     r"|Friday|Saturday|Sunday|spring|summer|autumn|fall|winter|\d{1,2}(?:st|nd|rd|th)?)[\w ]*?(?: \d{4})?"
-    r"|(?:in|since) (?:19|20)\d\d)),?\s+((?:i|we|my|our|the|he|she|they|[A-Z]\w+)\b.+?)[\s.!]*$",
+    r"|(?:in|since) (?:19|20)\d\d)),?\s+((?:i|we|my|our|the|he|she|they|(?-i:[A-Z])\w+)\b.+?)[\s.!]*$",
     re.IGNORECASE,
 )
 VERBS = (
@@ -61,7 +62,8 @@ VERBS = (
     "|hates|dislikes|enjoys|prefers|wants|knows|drives|runs|teaches|keeps"
 )
 SPLIT = re.compile(
-    rf"\s*;\s*|,?\s+(?:and|but|so|while|whereas|yet|and then)\s+(?=(?:i|we|my|our|he|she|they)\b)|,\s+(?=(?:i|we|my|our|he"
+    rf"\s*;\s*|,?\s+(?:and|but|so|while|whereas|yet|and then)\s+(?:now\s+|also\s+|then\s+)?(?=(?:i|we|my|our|he|she|they)\b)"
+    rf"|,\s+(?=(?:i|we|my|our|he"
     rf"|she)\s+\w+)|,?\s+(?:and|but)\s+(?:also\s+|now\s+)?(?=(?:{VERBS})\s)",
     re.IGNORECASE,
 )

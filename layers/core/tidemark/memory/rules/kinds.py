@@ -33,7 +33,8 @@ COMMAND = re.compile(
     r"|^(?:no need|there(?:'s| is) no need|never mind|nevermind|feel free|make sure|shall we|let's|lets)\b"
     r"|\b(?:can|could|would|will) you\b|\bi(?:'d| would)? (?:need|want|like|expect|prefer) you\b|\byou (?:do not|don't|need"
     r"|needn't|should|can|could|have to|may|must|might|will|are|were)\b"
-    r"|\bi(?:'d| would)? (?:want|need|like|love|am trying|'m trying) to (?:know|ask|understand|see|hear|find out|check|confirm"
+    r"|\bi(?:'d| would)? (?:want|need|like|love|am trying|'m trying) to (?:know|ask|understand|(?:see|hear) (?:if|how|what|whether"
+    r"|why|some|an|your|more)|find out|check|confirm"
     r"|talk|discuss|clarify|say|make sure)\b"
     r"|\bi (?:still )?have (?:a|an|another|one|some|two|no) (?:\w+ )?(?:questions?|favou?rs?|requests?)\b|\b(?:i am|i'm)"
     r" (?:looking for|asking|wondering|curious|trying to (?:understand|figure))\b",
@@ -62,15 +63,17 @@ ZH_REPORTED = re.compile(
     r"|觉得)|据说|听说|据.{1,8}(?:报道|称)|我(?:听说|梦见|梦到|以为)"
 )
 SMALL_TALK = re.compile(
-    r"^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night|day)|thanks?|thank you|many thanks|cheers|bye|goodbye|see you"
+    r"^\W*(?!.*\b(?:i'm|i am|my name|call me)\b)(?:hi|hello|hey|good (?:morning|afternoon|evening|night|day)|thanks?|thank you"
+    r"|many thanks|cheers|bye|goodbye|see you"
     r"|ok(?:ay)?|yes|no|yeah|yep|nope|sure|great|nice|cool|wow|lol|haha|fine"
     r"|perfect|awesome|sorry|welcome|congrat\w*|never mind|got it|i see|understood|makes sense|sounds good|no problem|good"
     r" (?:point|idea|job|luck)|well done|exactly|right|agreed|of course)\b[^:]{0,25}$"
     r"|^\W*(?:it|this|that|there|these|those|what|how|such)(?:'s|'re|\s+(?:is|are|was|were|has|had|will|looks?|sounds?|seems?"
     r"|feels?|works?|worked|helps?|helped|may|makes?|made|all))\b"
-    r"|^\W*i (?:am|'m|feel|was) (?:\w+ )?(?:fine|good|ok(?:ay)?|great|well|sorry|sure|back|here|happy|glad|sad|tired|bored|hungry"
-    r"|sleepy|busy|confused|lost|ready|done|afraid|excited|curious|so|thankful|grateful|impressed|stuck)\b"
-    r"|^\W*i (?:see|understand|agree|disagree|guess|think so|hope so|know|appreciate (?:it|that|your)|get it|cannot|can't|am"
+    r"|^\W*i(?:'m| am| feel| was) (?:\w+ )?(?:fine|good|ok(?:ay)?|great|well|sorry|sure|back|here|happy|glad|sad|tired|bored|hungry"
+    r"|sleepy|busy|confused|lost|ready|done|excited|curious|so|thankful|grateful|impressed|stuck)\b(?! (?:at|in)\b)"
+    r"|^\W*i (?:see|understand|agree|disagree|guess|think so|hope so|know(?! how to)|have (?:no|any) (?:idea|clue|opinion|doubt"
+    r"|preference)|appreciate (?:it|that|your)|get it|cannot|can't|am"
     r" unable|am not able|do not know|don't know|love (?:it|that|this|you)|like (?:it"
     r"|that|this|you)|hate (?:it|that|this))\b[^.]{0,30}$"
     r"|^\W*(?:i (?:cannot|can't|am unable to|am not able to|won't) (?:help|assist|do|provide|comply|fulfil|continue|answer))\b"
@@ -99,7 +102,7 @@ def kind(sentence: str) -> Kind:
 
 
 def _is_junk(sentence: str, chinese: bool) -> bool:
-    plain = sentence.strip()
+    plain = sentence.strip().rstrip(" .!…。！~～")
     if not chinese and NO_CONTENT.match(plain):
         return True
     return not any(character.isalpha() for character in plain) or bool(SMALL_TALK.search(plain))

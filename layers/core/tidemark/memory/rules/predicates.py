@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from tidemark.memory.model import EntityType, Mention
+from tidemark.memory.model import EntityType, Mention, Polarity
 from tidemark.memory.names import fold
 from tidemark.memory.rules.draft import Draft, exclusive
 from tidemark.memory.rules.grammar import third
@@ -123,6 +123,15 @@ def avoided(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
         polarity="negative",
         value="dislikes",
         properties={**made.properties, "attitude": "dislikes"},
+    )
+
+
+def feeling(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
+    thing = cut(found["o"])
+    polarity: Polarity = "negative" if negative else "positive"
+    said = _made(phrase, negative)
+    return Draft(
+        said, "preference", "preference", polarity, exclusive=exclusive(found["v"], thing), value=said, properties={"object": thing}
     )
 
 
@@ -476,6 +485,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|care for|(?:am|is|are) {FAN}) {OBJECT}",
         lambda f, p, n: avoided(f, p, n) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
     ),
+    _rule(rf"(?:am|is|are) (?P<v>afraid of|scared of|terrified of|interested in|curious about|proud of) {OBJECT}", feeling),
     _rule(r"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
     _rule(
         rf"(?:speak|speaks|am fluent in|is fluent in|am learning|is learning|learn|learned|am studying|is studying|study|studies"

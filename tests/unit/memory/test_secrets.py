@@ -1,0 +1,59 @@
+"""Credentials are hidden; what only looks odd is kept."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tidemark.memory.secrets import REDACTED, redact
+
+SECRETS = [
+    ("the key is sk-proj-Ab12Cd34Ef56Gh78Ij90", "sk-proj-Ab12Cd34Ef56Gh78Ij90"),
+    ("use AKIAABCDEFGHIJKLMNOP now", "AKIAABCDEFGHIJKLMNOP"),
+    ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+    ("Authorization: Bearer abcdef1234567890abcdef", "abcdef1234567890abcdef"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "eyJzdWIiOiIxIn0"),
+    ("postgres://app:hunter2@db.example/x", "hunter2"),
+    ("My password is correcthorse", "correcthorse"),
+    ("the PIN for the vault is 4821", "4821"),
+    ("我的密码是abc123xyz。", "abc123xyz"),
+    ("card 4111 1111 1111 1111 exp 12/30", "4111 1111 1111 1111"),
+    ("api_key=9f8e7d6c5b4a39281706f5e4", "9f8e7d6c5b4a39281706f5e4"),
+    ("-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----", "MIIEabc"),
+    ("mi contraseña es girasol9", "girasol9"),
+]
+HARMLESS = [
+    "I live in Rome", "the launch code is 4417-B", "remember token SMOKE-1", "The password is too short", "phone +353 21 555"
+        " 0148", "order 20310914123456",
+    "commit 3f2a1b4c5d6e7f8091a2b3c4d5e6f70812345678", "invoice INV-88213 over 1,940 euros", "the key is under the mat", "see https://example.org/a:b", "我忘了密码",
+    "v2.10.3-rc1", "ISBN 9780306406157",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS)
+def test_credentials_are_hidden(text: str, secret: str) -> None:
+    safe, found = redact(text)
+    assert found and secret not in safe and REDACTED in safe
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_people_want_remembered_is_kept(text: str) -> None:
+    assert redact(text) == (text, False)
+
+
+@given(st.text(max_size=60), st.sampled_from(SECRETS[:3]), st.text(max_size=60))
+def test_a_marked_key_is_hidden_between_any_words(before: str, case: tuple[str, str], after: str) -> None:
+    safe, found = redact(f"{before} {case[1]} {after}")
+    assert found and case[1] not in safe
+
+
+def test_a_failing_detector_hides_everything() -> None:
+    def broken(text: str) -> Iterable[tuple[int, int]]:
+        raise ValueError(text)
+
+    assert redact("harmless", [broken]) == (REDACTED, True)
+
+
+def test_redacting_twice_changes_nothing() -> None:
+    for text, _ in SECRETS:
+        assert redact(redact(text)[0])[0] == redact(text)[0]
