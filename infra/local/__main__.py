@@ -64,7 +64,7 @@ def _served(settings: LocalSettings, taken: socket, application: object) -> Iter
             log_config=log,
             server_header=False,
             date_header=True,
-            timeout_graceful_shutdown=5,
+            timeout_graceful_shutdown=3,
             lifespan="on",
         )
     )

@@ -91,9 +91,11 @@ def end_leftover(path: Path, mark: str, patience: float = 10.0) -> bool:
 
 
 def stop(process: subprocess.Popen[bytes], patience: float = 20.0) -> None:
+    """The end of its standard input asks the process to leave."""
     if process.poll() is not None:
         return
-    process.terminate()
+    if process.stdin:
+        process.stdin.close()
     try:
         process.wait(patience)
     except subprocess.TimeoutExpired:

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from infra.local.emulator.journal import Journal
 QUEUE_SAVE_SECONDS = 0.5
 
 
-def _leave_with_parent() -> None:
-    """Standard input ends when the parent does, even by SIGKILL; then state is saved and nothing stays behind."""
+def _leave_with_parent(app: Any, leave: Callable[[], None]) -> None:
+    """Standard input ends when the parent wants us to go, and when it is gone itself, even by SIGKILL: nothing stays behind."""
     while os.read(0, 4096):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    if app._MAIN_LOOP is None:
+        os._exit(0)
+    app._MAIN_LOOP.call_soon_threadsafe(leave)
 
 
 def _save_queues(sqs: Any, persistence: Any) -> None:
@@ -67,7 +70,8 @@ def main() -> None:
     persistence: Any = importlib.import_module("ministack.core.persistence")
     dynamodb, sqs, functions = (importlib.import_module(f"ministack.services.{name}") for name in ("dynamodb", "sqs", "lambda_svc"))
     journal = Journal(state / "emulator" / "journal.jsonl", dynamodb, functions)
-    workers.correct(functions, importlib.import_module("ministack.core.lambda_runtime"))
+    runtime = importlib.import_module("ministack.core.lambda_runtime")
+    workers.correct(functions, runtime)
     _log_functions(functions, state / "logs" / "functions.log")
     load, save_all = app._load_persisted_state, app.save_all
 
@@ -80,13 +84,20 @@ def main() -> None:
         save_all(services)
         journal.restart()
 
+    def save() -> None:
+        save_everything(app._build_persistence_save_dict())
+
+    def leave() -> None:
+        save()
+        runtime.kill_workers([worker for pool in list(runtime._workers.values()) for worker in pool])
+        # Not through the server's own shutdown, which waits for calls in flight; what they wrote is in the tables or the journal.
+        os._exit(0)
+
     app._load_persisted_state = load_everything
     app.save_all = save_everything
     # After a deployment, so that functions and routes survive a crash as the tables do.
-    signal.signal(
-        signal.SIGUSR1, lambda *_: app._MAIN_LOOP.call_soon_threadsafe(lambda: save_everything(app._build_persistence_save_dict()))
-    )
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    signal.signal(signal.SIGUSR1, lambda *_: app._MAIN_LOOP.call_soon_threadsafe(save))
+    threading.Thread(target=_leave_with_parent, args=(app, leave), daemon=True).start()
     threading.Thread(target=_save_queues, args=(sqs, persistence), daemon=True).start()
     sys.argv = ["ministack"]
     app.main()
