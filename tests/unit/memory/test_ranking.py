@@ -172,6 +172,15 @@ def test_a_long_session_lifts_its_turns_less() -> None:
     assert order(rank_messages([*long, *short], "tea", NANO, LEVEL))[0] == "m0"
 
 
+def test_among_long_texts_vectors_weigh_more() -> None:
+    words, near, far = turn(1, 0.8, 1.0), turn(10, 0.9, 0.45), turn(20, 0.78)
+    short = [replace(one, length=40) for one in (words, near, far)]
+    long = [replace(one, length=400) for one in (words, near, far)]
+    weights = MessageWeights(dense=0.3, dense_long=0.9, session=0)
+    assert order(rank_messages(short, "tea", NANO, LEVEL, weights))[0] == "m1"
+    assert order(rank_messages(long, "tea", NANO, LEVEL, weights))[0] == "m10"
+
+
 def test_without_vectors_the_words_decide_alone() -> None:
     turns = [replace(turn(n, coverage=n / 10), cosine=None) for n in range(10)]
     assert order(rank_messages(turns, "tea", NANO, None))[0] == "m9"

@@ -23,6 +23,9 @@ MESSAGE_NEIGHBOURS = 1
 MEMORY_CANDIDATES = 100
 
 _SECONDS_A_DAY = 86_400
+# Measured on LoCoMo and BEAM: among hundreds of turns, shared words tell an answer from a near topic better than vectors do.
+_CROWD = 1.8
+_WORDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class MessageWeights:
     """Measured on LoCoMo and BEAM (docs/quality.md, "Retrieval")."""
 
     dense: float = 0.6  # of the arms' mean; the rest is BM25
+    dense_long: float = 0.7  # the same among long texts, which hold many words that they are not about
+    long_words: int = 200
     neighbour: float = 0.3  # of the better turn beside it
     speaker: float = 0.3  # where its speaker is the one whom the question names
     session: float = 0.5  # of the mean of its session's best turns
@@ -87,19 +92,13 @@ def rank_messages(
         return []
     weights = weights or MessageWeights()
     evidence = {candidate.id: calibration.evidence(candidate, background) for candidate in candidates}
-    best = max(one.total for one in evidence.values())
-    if weights.abstain and best < message_floor(len(candidates), calibration, background):
+    if weights.abstain and not _answers(list(evidence.values()), calibration, background):
         return []
+    best = max(one.total for one in evidence.values())
     fused = _Messages(candidates, question, weights).scores()
     kept = _with_surroundings(candidates, evidence, calibration.floor_of(background)) if weights.abstain else list(candidates)
     scale = calibration.similarity(best) / max(fused.values()) if max(fused.values()) else 0.0
     return sorted((_ranked_message(one, fused[one.id] * scale, evidence[one.id], calibration) for one in kept), key=_best_first)
-
-
-def message_floor(count: int, calibration: Calibration, background: Background | None) -> float:
-    """The best of many turns is near by chance, so the evidence asked for grows with the turns that were compared."""
-    slope = 0.0 if background is None else 1.3
-    return calibration.floor_of(background) + slope * math.log(count)
 
 
 def select(ranked: Sequence[Ranked], texts: Mapping[str, str], limit: int) -> list[Ranked]:
@@ -167,6 +166,14 @@ def _ranked_message(candidate: Candidate, score: float, evidence: Evidence, cali
     return Ranked(candidate, score, calibration.similarity(evidence.total), candidate.coverage, 0.0, _matched_by(candidate, evidence))
 
 
+def _answers(evidence: Sequence[Evidence], calibration: Calibration, background: Background | None) -> bool:
+    """Whether a conversation answers at all. The best of many turns is near by chance, so their number raises what is asked of it."""
+    words = _WORDS * max(one.text + one.name for one in evidence)
+    if background is None:
+        return words >= _WORDS * calibration.text_floor
+    return words + max(one.vector for one in evidence) >= calibration.floor + _CROWD * math.log(len(evidence))
+
+
 def _with_surroundings(candidates: Sequence[Candidate], evidence: Mapping[str, Evidence], floor: float) -> list[Candidate]:
     telling = {_place(one) for one in candidates if evidence[one.id].total >= floor}
     return [one for one in candidates if any(_place(one, step) in telling for step in (-2, -1, 0, 1, 2))]
@@ -200,8 +207,14 @@ class _Messages:
     def _own(self) -> list[float]:
         dense = _normalised([one.cosine for one in self._candidates])
         words = _normalised([one.bm25 or 0.0 for one in self._candidates])
-        share = self._weights.dense if any(dense) else 0.0
+        share = self._dense() if any(dense) else 0.0
         return [share * cosine + (1 - share) * bm25 for cosine, bm25 in zip(dense, words, strict=True)]
+
+    def _dense(self) -> float:
+        """From short turns to long ones in a straight line."""
+        mean = sum(one.length for one in self._candidates) / len(self._candidates)
+        long = min(1.0, max(0.0, 2 * mean / self._weights.long_words - 1))
+        return self._weights.dense + long * (self._weights.dense_long - self._weights.dense)
 
     def _spoken(self, candidate: Candidate) -> float:
         return self._weights.speaker if self._speaker is not None and candidate.speaker == self._speaker else 0.0

@@ -239,7 +239,7 @@ class _Search:
 
     def _described(self, docs: Iterable[int]) -> list[tuple[Any, ...]]:
         return self._rows(
-            "SELECT doc, id, conversation, speaker, position, session, occurred, updated FROM documents "
+            "SELECT doc, id, conversation, speaker, position, session, occurred, updated, length FROM documents "
             "WHERE doc IN (SELECT value FROM json_each(?))",
             (json.dumps(list(docs)),),
         )
@@ -265,7 +265,7 @@ def _filters(query: Query, partition: int) -> tuple[str, list[Any]]:
 
 
 def _candidate(row: tuple[Any, ...], cosine: float | None, hit: LexicalHit | None, named: bool) -> Candidate:
-    _, identity, conversation, speaker, position, session, occurred, updated = row
+    _, identity, conversation, speaker, position, session, occurred, updated, length = row
     return Candidate(
         id=identity,
         cosine=cosine,
@@ -278,6 +278,7 @@ def _candidate(row: tuple[Any, ...], cosine: float | None, hit: LexicalHit | Non
         session=session,
         occurred_at=_moment(occurred),
         updated_at=_moment(updated),
+        length=length,
     )
 
 

@@ -74,6 +74,7 @@ class Candidate:
     occurred_at: datetime
     updated_at: datetime
     coverage: float = 0.0
+    length: int = 0  # words of its key; 0 is unknown
 
 
 class IndexModelMismatchError(Exception):
