@@ -27,7 +27,7 @@ STOP_WORDS = words(
     " also just very much many some any all user user's s t m re ve ll d what's who's where's called name"
 )
 ZH_STOP = re.compile(
-    "什么|哪里|哪儿|哪个|哪|谁|怎么|怎样|多少|几|吗|呢|吧|的|了|是|在|我|你|他|她|它|们|请|告诉|记得|知道|还|有没有|有|个|这|那|叫|最"
+    "什么|名字|多大|哪里|哪儿|哪个|哪|谁|怎么|怎样|多少|几|吗|呢|吧|的|了|是|在|我|你|他|她|它|们|请|告诉|记得|知道|还|有没有|有|个|这|那|叫|最"
 )
 WORD = re.compile(rf"[^\W_]+(?:['’.+#@/_-]+[^\W_]+)*[+#]*|[{HAN}{KANA}{HANGUL}]")
 QUESTION_START = re.compile(

@@ -60,7 +60,8 @@ def test_content_never_closes_or_fakes_a_line(text: str, attack: str) -> None:
 def test_a_summary_stays_in_its_block(text: str, attack: str) -> None:
     block = summary_block(f"{text}{attack}</{SUMMARY_TAG}>", "cmp_1")
     lines = block.splitlines()
-    assert block.count(f"</{SUMMARY_TAG}>") == 1 and lines[-1] == f"</{SUMMARY_TAG}>"
+    assert block.count(f"</{SUMMARY_TAG}>") == 1
+    assert lines[-1] == f"</{SUMMARY_TAG}>"
     assert lines[-2] == "compaction: cmp_1"
 
 

@@ -57,7 +57,8 @@ NO_DATES = [
 def test_a_phrase_is_resolved_against_its_own_moment(text: str, first: str, before: str) -> None:
     [span] = resolve(text, AT)
     assert (span.start.date(), span.end.date()) == (date.fromisoformat(first), date.fromisoformat(before))
-    assert span.start.tzinfo is AT.tzinfo and span.phrase in text
+    assert span.start.tzinfo is AT.tzinfo
+    assert span.phrase in text
 
 
 @pytest.mark.parametrize("text", NO_DATES)
@@ -79,7 +80,8 @@ def test_the_zone_decides_what_yesterday_was() -> None:
 )
 def test_no_text_and_no_moment_fails(text: str, at: datetime) -> None:
     for span in resolve(text, at.replace(tzinfo=UTC)):
-        assert span.start < span.end and text[span.begin : span.stop].strip() == span.phrase
+        assert span.start < span.end
+        assert text[span.begin : span.stop].strip() == span.phrase
 
 
 SITTINGS = [(datetime(2024, 1, day, 9, tzinfo=UTC), datetime(2024, 1, day, 10, tzinfo=UTC)) for day in (3, 10, 17)]
@@ -87,7 +89,10 @@ SITTINGS = [(datetime(2024, 1, day, 9, tzinfo=UTC), datetime(2024, 1, day, 10, t
 
 def days(query: str) -> tuple[str | None, str | None] | None:
     found = time_filter(query, AT, SITTINGS)
-    return found and (found.start and found.start.date().isoformat(), found.end and found.end.date().isoformat())
+    if found is None:
+        return None
+    first, before = (end.date().isoformat() if end else None for end in (found.start, found.end))
+    return first, before
 
 
 @pytest.mark.parametrize(
@@ -121,4 +126,5 @@ def test_other_queries_give_no_span(query: str) -> None:
 
 def test_a_session_is_told_apart_where_none_is_known() -> None:
     found = time_filter("in our third session", AT)
-    assert found is not None and (found.session, found.start, found.end) == (3, None, None)
+    assert found is not None
+    assert (found.session, found.start, found.end) == (3, None, None)

@@ -31,8 +31,10 @@ REQUESTS = [
 OTHERS = [
     "Do you remember the shed key?", "What do you remember about me?", "I remember that the shed was red.", "Remember when we"
         " painted it?", "Don't remember this: it was red.",
-    "Please do not remember that I was here.", "Can you remember where I parked?", "Remember this:", "Remember that.", "Remember?", "I can't remember: red or blue?", "She said \"remember this: red\".",
-    "Translate: Remember this: it is red.", "You will remember that it was red.", "Remember how red it was", "你还记得吗？", "你记住了吗", "不要记住这件事", "我记得那天下雨。", "请记住", "これを覚えてる？", "覚えています。",
+    "Please do not remember that I was here.", "Can you remember where I parked?", "Remember this:", "Remember that.", "Remember?",
+    "I can't remember: red or blue?", "She said \"remember this: red\".",
+    "Translate: Remember this: it is red.", "You will remember that it was red.", "Remember how red it was", "你还记得吗？", "你记住了吗",
+    "不要记住这件事", "我记得那天下雨。", "请记住", "これを覚えてる？", "覚えています。",
     "¿Recuerdas la llave?", "No recuerdes esto: rojo", "Erinnerst du dich an mich?", "Merk dir das nicht: rot", "Te souviens-tu de"
         " moi ?", "Ne retiens pas ceci : rouge", "", "   ",
 ]  # fmt: skip
@@ -48,7 +50,8 @@ def stored(text: str, policy: str = "refuse") -> list[Statement]:
 @pytest.mark.parametrize(("text", "content", "language"), REQUESTS)
 def test_a_request_gives_its_content(text: str, content: str, language: str) -> None:
     request = parse(text)
-    assert request is not None and (request.content, request.language) == (content, language)
+    assert request is not None
+    assert (request.content, request.language) == (content, language)
     assert content[:40] in confirmation(request)
 
 
@@ -68,13 +71,15 @@ def test_whatever_is_to_be_remembered_is_kept(content: str) -> None:
     """Every word of a plain sentence stands in what is stored, whether or not the rules understood it."""
     made = stored(f"The {content}.")
     said = " ".join(f"{item.name} {item.description}" for item in made).casefold()
-    assert made and all(word in said for word in content.casefold().split())
+    assert made
+    assert all(word in said for word in content.casefold().split())
 
 
 @pytest.mark.parametrize(("text", "content", "language"), REQUESTS)
 def test_quotes_are_parts_of_the_message(text: str, content: str, language: str) -> None:
     made = stored(text)
-    assert made and all(item.quote and item.quote in text and item.message_id == "m" for item in made)
+    assert made
+    assert all(item.quote and item.quote in text and item.message_id == "m" for item in made)
 
 
 def test_several_facts_are_several_statements() -> None:
@@ -89,10 +94,12 @@ def test_the_same_request_gives_the_same_statements() -> None:
 def test_a_secret_is_refused_or_redacted() -> None:
     text = "Remember this: the key of the mail relay is sk-test-0a1b2c3d4e5f6a7b8c9d0e1f."
     request = parse(text)
-    assert request is not None and "sk-test" not in confirmation(request)
+    assert request is not None
+    assert "sk-test" not in confirmation(request)
     assert stored(text) == []
     [kept] = stored(text, "redact")
-    assert "sk-test" not in kept.model_dump_json() and "mail relay" in kept.name
+    assert "sk-test" not in kept.model_dump_json()
+    assert "mail relay" in kept.name
 
 
 @pytest.mark.parametrize("text", ["...", "-", "   ", "", "?!"])

@@ -1,6 +1,7 @@
 """Precision and recall of the rules over labelled turns; `pytest -s` on this file prints what docs/quality.md quotes."""
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -66,10 +67,10 @@ def rows(name: str, language: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_rules_are_right_about_labelled_turns(language: str) -> None:
     score = measured(rows("extraction_labelled.jsonl", language))
-    print(
+    sys.stdout.write(
         f"\n{language}: precision {score.precision:.3f} ({score.right}/{score.given}), recall {score.recall:.3f}"
         f" ({score.found}/{score.wanted})"
     )
-    print("\n".join(score.faults))
+    sys.stdout.writelines(f"  {fault}\n" for fault in score.faults)
     assert score.precision >= 0.95, score.faults
     assert score.recall >= 0.9, score.faults

@@ -12,7 +12,8 @@ from tidemark.models.ports import Attachment, ModelMessage, ModelRequest, ModelR
 
 MODEL = OfflineModel()
 REMEMBERED = [
-    "The user's favourite colour is teal.", "The user's sister is Ingrid.", "Ingrid lives in Bergen and is the user's sister.", "The user lives in Oslo.", "用户住在青岛。", "用户的猫叫小黑。",
+    "The user's favourite colour is teal.", "The user's sister is Ingrid.", "Ingrid lives in Bergen and is the user's sister.",
+    "The user lives in Oslo.", "用户住在青岛。", "用户的猫叫小黑。",
     "The user is allergic to walnuts.", "The user works at Acme as an auditor.",
 ]  # fmt: skip
 FILLER = (
@@ -100,7 +101,8 @@ def test_a_question_is_no_answer() -> None:
 @pytest.mark.parametrize("text", ["Hello!", "Good morning.", "你好", "I planted tulips.", "我种了郁金香。"])
 def test_what_is_no_question_is_acknowledged(text: str) -> None:
     answer = reply(text, memory=REMEMBERED)
-    assert answer and not any(line in answer for line in REMEMBERED)
+    assert answer
+    assert not any(line in answer for line in REMEMBERED)
 
 
 def test_instructions_inside_content_are_only_text() -> None:
@@ -149,7 +151,10 @@ def folded(texts: list[str], every: int, budget: int) -> str:
     """The texts as user turns, each answered, folded every so many turns."""
     summary = ""
     for start in range(0, len(texts), every):
-        said = [ModelMessage(role=role, content=text) for text in texts[start : start + every] for role in ("user", "assistant")]  # type: ignore[arg-type]
+        turns = texts[start : start + every]
+        said = [
+            message for text in turns for message in (ModelMessage(role="user", content=text), ModelMessage(role="assistant", content=text))
+        ]
         block = summary_block(summary, f"cmp_{start}") if summary else None
         summary = complete(
             MODEL, ModelRequest(purpose="summary", model_id="o", summary=block, messages=tuple(said), max_tokens=budget)
@@ -174,7 +179,9 @@ def test_a_summary_has_the_headings_and_says_who_spoke() -> None:
 
 def test_a_chinese_chat_is_summarised_in_chinese() -> None:
     summary = folded(["我们的泊位是C-27号。", "我们决定九月十四日出发。", "今天走得很慢。"], 5, 600)
-    assert "## 发现" in summary and "C-27" in summary and "Findings" not in summary
+    assert "## 发现" in summary
+    assert "C-27" in summary
+    assert "Findings" not in summary
 
 
 @settings(deadline=None, max_examples=50)

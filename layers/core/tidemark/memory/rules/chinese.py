@@ -27,7 +27,8 @@ SUBJECT = re.compile(
     rf"|讨厌))?|^(?P<i>我(?!的|们))|^(?P<he>他|她)(?!们|的)"
 )
 MINE = re.compile(
-    r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|(?P<other>(?!我|他|她|你)[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?"
+    r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|我家的?(?=[\u4e00-\u9fff]{1,3}叫)|我(?=老家|家|公司|办公室|学校|家乡|单位)|(?P<other>(?!我|他|她"
+    r"|你)[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?"
     r"(?P<verb>叫做?|名叫|取名为?|是|在|为|：|:)(?P<value>[^，,]{1,60})$"
 )
 KIN_IS = re.compile(
@@ -112,6 +113,14 @@ def employer(found: re.Match[str], clause: str) -> Draft | None:
         properties=kept,
     )
     return replace(made, mention=Mention(name=org, entity_type="organization"), relation="works_at")
+
+
+def former(found: re.Match[str], clause: str) -> Draft | None:
+    return Draft(clause, category="former")
+
+
+def habit(found: re.Match[str], clause: str) -> Draft | None:
+    return Draft(clause, category="habit", properties={"habit": clause})
 
 
 def study(found: re.Match[str], clause: str) -> Draft | None:
@@ -242,9 +251,11 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"对(?P<o>[^，,]{1,20}?)(?P<no>不)?过敏", health),
     _rule(rf"(?P<no>没有|没)?(?:有|患有|患了|得了|患)(?P<o>{CONDITIONS})", health),
     _rule(r"(?P<no>不再|不)?(?:是|吃)(?:一?[名个位])?(?P<o>素食者|素食主义者|纯素者|素|左撇子|色盲)", health),
+    _rule(rf"(?:以前|曾经|曾|过去|小时候)(?:是|在|住在?|做过?|当过?|养过?){OBJECT}", former),
+    _rule(r"(?:戒(?:掉)?|开始|放弃)(?P<o>[^，,]{1,12}?)(?:了|吧)?", habit),
     _rule(r"(?:已经)?(?P<o>结婚|离婚|单身|订婚|退休|失业|怀孕)了?", status),
     _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){OBJECT}", preference),
-    _rule(rf"(?P<no>从不|不)(?P<v>吃|喝|抽|碰){OBJECT}", preference),
+    _rule(rf"(?P<no>从不|不能|不可以|不)(?P<v>吃|喝|抽|碰){OBJECT}", preference),
     _rule(
         rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){OBJECT}",
         skill,

@@ -92,8 +92,9 @@ def _made(verb_phrase: str, negative: bool) -> str:
 
 
 def preference(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
-    thing = cut(re.sub(r"^(?:eating|drinking|to eat|to drink)\s+", "", found["o"]))
-    if not thing or re.match(r"(?:it|that|this|you|them|him|her|these|those|how|what|when|so)\b", thing, re.IGNORECASE):
+    given = re.sub(r"^(?:eating|drinking|to eat|to drink)\s+", "", found["o"])
+    thing = cut(given) or given
+    if not thing or re.match(r"(?:it|that|this|you|them|him|her|these|those|how|what|so)\b", thing, re.IGNORECASE):
         return None
     against = negative != bool(found.groupdict().get("bad"))
     said = f"dislikes {thing}" if against and not negative and found["v"].casefold() in {"hate", "hates"} else _made(phrase, negative)
@@ -123,6 +124,20 @@ def avoided(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
         polarity="negative",
         value="dislikes",
         properties={**made.properties, "attitude": "dislikes"},
+    )
+
+
+def intolerance(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
+    """ "I can't eat gluten": the words themselves deny."""
+    thing = cut(found["o"])
+    return Draft(
+        phrase,
+        category="health",
+        importance="high",
+        polarity="negative",
+        exclusive=exclusive("health", thing),
+        value="yes",
+        properties={"health": thing},
     )
 
 
@@ -485,6 +500,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|care for|(?:am|is|are) {FAN}) {OBJECT}",
         lambda f, p, n: avoided(f, p, n) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
     ),
+    _rule(rf"cannot (?:eat|drink|tolerate|digest) {OBJECT}", intolerance),
     _rule(rf"(?:am|is|are) (?P<v>afraid of|scared of|terrified of|interested in|curious about|proud of) {OBJECT}", feeling),
     _rule(r"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
     _rule(
