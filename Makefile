@@ -32,7 +32,7 @@ requirements: .venv/.synced ## Export the dependencies layer from uv.lock
 	$(UV) export --quiet --frozen --no-dev --no-emit-project --extra opensearch --no-header --no-annotate -o layers/dependencies/requirements.txt
 
 openapi: .venv/.synced ## Write the OpenAPI file from the handlers
-	$(BIN)/tidemark openapi docs/openapi.json
+	$(BIN)/python -m infra.openapi
 
 bench: .venv/.synced ## Benchmarks
 	$(BIN)/python -m tests.bench

@@ -5,12 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-EntityType = Literal[
-    "person", "preference", "skill", "project", "goal", "fact", "concept", "organization", "location", "custom"
-]
-RelationType = Literal[
-    "prefers", "works_on", "knows", "uses", "works_at", "located_in", "has_goal", "related_to", "part_of"
-]
+EntityType = Literal["person", "preference", "skill", "project", "goal", "fact", "concept", "organization", "location", "custom"]
+RelationType = Literal["prefers", "works_on", "knows", "uses", "works_at", "located_in", "has_goal", "related_to", "part_of"]
 Polarity = Literal["positive", "negative"]
 Importance = Literal["low", "medium", "high"]
 Trust = Literal["user", "explicit", "assistant", "import", "api"]

@@ -1,0 +1,19 @@
+"""Brings what changed in the table to the search index."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBStreamEvent
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from tidemark import bootstrap
+from tidemark.memory.stream import Event
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dict[str, str]]]:
+    """The stream goes on from the record that is named as failed."""
+    events: list[Event] = []
+    for record in DynamoDBStreamEvent(event).records:
+        change = record.dynamodb
+        if change is not None:
+            events.append(Event(change.sequence_number or "", change.old_image or None, change.new_image or None))
+    failed = bootstrap.stream_indexer().apply(events)
+    return {"batchItemFailures": [{"itemIdentifier": failed}] if failed else []}

@@ -1,0 +1,145 @@
+"""Writes the contract from the handlers: `python -m infra.openapi [--check]`.
+
+With --check nothing is written and a drift of the committed file is an error.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "layers/core/tidemark/http/openapi.json"
+FUNCTIONS = ("chat", "conversations", "memories", "tenants")
+OPEN = ("/health", "/openapi.json", "/docs")
+SCOPE_PARAMETERS = [
+    {
+        "name": "external_subject_id",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+        "description": "Whose conversations or memory the call is about.",
+    },
+    {
+        "name": "knowledge_base_id",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string"},
+        "description": "The knowledge base whose memory the call is about.",
+    },
+]
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "description": "The same key and request give the stored answer for 24 hours.",
+}
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["path", "message"],
+                "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+STATUSES = {
+    "POST /v1/conversations": 201,
+    "POST /v1/conversations/{conversation_id}/import": 201,
+    "POST /v1/conversations/{conversation_id}/extract": 202,
+    "POST /v1/memories/entities": (200, 201),
+    "POST /v1/memories/relations": (200, 201),
+    "POST /v1/memories/remember": 201,
+    "POST /v1/tenants": 201,
+    "POST /v1/tenants/{tenant_id}/api-keys": 201,
+    "POST /v1/knowledge-bases": 201,
+    "POST /v1/agents": 201,
+    "DELETE /v1/conversations/{conversation_id}": 204,
+    "DELETE /v1/tenants/{tenant_id}/api-keys/{key_id}": 204,
+    "DELETE /v1/knowledge-bases/{base_id}": 204,
+    "DELETE /v1/agents/{agent_id}": 204,
+}
+
+
+def document() -> dict[str, Any]:
+    """The whole contract as OpenAPI 3.1."""
+    paths: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    for name in FUNCTIONS:
+        app = importlib.import_module(f"functions.{name}.handler").app
+        part = json.loads(app.get_openapi_json_schema(title="Tidemark", version="1", openapi_version="3.1.0"))
+        for path, item in part["paths"].items():
+            paths.setdefault(path, {}).update(item)
+        schemas.update(part.get("components", {}).get("schemas", {}))
+    for path, item in paths.items():
+        for method, operation in item.items():
+            _complete(path, method, operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tidemark",
+            "version": "1",
+            "description": "Conversation memory: context that loses nothing, and durable memory across conversations.",
+        },
+        "servers": [{"url": "/api"}],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": dict(sorted({**schemas, "Problem": PROBLEM}.items())),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"bearer": []}],
+    }
+
+
+def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
+    """What every route has in common and no signature says."""
+    operation["operationId"] = operation["operationId"].removesuffix(f"_{method}")
+    parameters = operation.setdefault("parameters", [])
+    if path in OPEN:
+        operation["security"] = []
+    else:
+        parameters += [one for one in SCOPE_PARAMETERS if one["name"] not in {known["name"] for known in parameters}]
+    if method in ("post", "put", "patch", "delete"):
+        parameters.append(IDEMPOTENCY_KEY)
+    answers = operation["responses"]
+    answers.pop("422", None)
+    statuses = STATUSES.get(f"{method.upper()} {path}", 200)
+    good = answers.pop("200")
+    for status in statuses if isinstance(statuses, tuple) else (statuses,):
+        answers[str(status)] = {"description": "No content"} if status == 204 else good
+    answers["default"] = {
+        "description": "A problem (RFC 9457)",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    text = json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    if arguments.check:
+        if not TARGET.exists() or TARGET.read_text() != text:
+            print(f"{TARGET.relative_to(ROOT)} does not say what the handlers do; run `make openapi`", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

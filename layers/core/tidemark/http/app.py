@@ -1,0 +1,248 @@
+"""What every HTTP function is made of: a resolver that validates, and a handler around it that keeps the contract's manners."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar, cast
+
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.event_handler.depends import Depends
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError as NoRoute
+from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
+from aws_lambda_powertools.event_handler.openapi.compat import field_annotation_is_sequence
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestUnsupportedContentType, RequestValidationError
+from aws_lambda_powertools.event_handler.request import Request
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from tidemark.errors import InvalidError, NotFoundError, RateLimitedError, TidemarkError, UnsupportedMediaTypeError
+from tidemark.etags import etag
+from tidemark.http import json_body
+from tidemark.http.idempotency import Idempotency, Proxy
+from tidemark.http.problems import from_validation, problem, status_of
+from tidemark.observability import logger, where
+from tidemark.requests import Subject
+from tidemark.storage import ephemeral
+from tidemark.tenancy import audit
+from tidemark.tenancy.caller import Caller, Scope
+
+R = TypeVar("R", bound=BaseModel)
+
+PROBLEM = "application/problem+json"
+REQUESTS_PER_MINUTE = 6000
+WINDOW_SECONDS = 60
+EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed"
+SCOPE_PARAMETERS = ("external_subject_id", "knowledge_base_id")
+_SUBJECT = TypeAdapter(Subject)
+
+
+# what routes ask for
+def _caller(request: Request) -> Caller:
+    """The caller that the authorizer found, with the subject and knowledge base that the query names."""
+    event = cast(APIGatewayProxyEvent, request.resolved_event)
+    found: Any = event.request_context.authorizer
+    caller = Caller.model_validate_json(found["caller"])
+    query = event.multi_value_query_string_parameters or {}
+    subject, base = (_single(query, name) for name in SCOPE_PARAMETERS)
+    if subject is not None:
+        try:
+            _SUBJECT.validate_python(subject)
+        except ValidationError as exc:
+            raise InvalidError.field("external_subject_id", "1 to 256 printable characters are expected.") from exc
+    return caller.model_copy(update={"external_subject_id": subject, "knowledge_base_id": base})
+
+
+def _single(query: dict[str, list[str]], name: str) -> str | None:
+    values = query.get(name)
+    if values is None:
+        return None
+    if len(values) > 1:
+        raise InvalidError.field(name, "This parameter is given more than once.")
+    return values[0]
+
+
+def _with_scope(scope: Scope) -> Callable[[Request], Caller]:
+    def caller(request: Request) -> Caller:
+        found = _caller(request)
+        found.need(scope)
+        return found
+
+    return caller
+
+
+AnyCaller = Annotated[Caller, Depends(_caller)]
+ChatCaller = Annotated[Caller, Depends(_with_scope("chat"))]
+MemoryReader = Annotated[Caller, Depends(_with_scope("memory:read"))]
+MemoryWriter = Annotated[Caller, Depends(_with_scope("memory:write"))]
+Administrator = Annotated[Caller, Depends(_with_scope("admin"))]
+
+
+def _if_match(request: Request) -> str | None:
+    return next((value for name, value in request.headers.items() if name.lower() == "if-match"), None)
+
+
+def _accept(request: Request) -> str:
+    return next((value for name, value in request.headers.items() if name.lower() == "accept"), "")
+
+
+IfMatch = Annotated[str | None, Depends(_if_match)]
+Accept = Annotated[str, Depends(_accept)]
+
+
+# what routes answer
+def created(resource: R) -> Response[R]:
+    return Response(201, body=resource)
+
+
+def tagged(resource: R, status: int = 200, tag: str | None = None) -> Response[R]:
+    """A single resource with its ETag."""
+    return Response(status, body=resource, headers={"ETag": tag or etag(resource)})
+
+
+def no_content() -> Response[None]:
+    return Response(204, content_type=None)
+
+
+# the resolver
+def api() -> APIGatewayRestResolver:
+    """A resolver that validates requests and turns every error into a problem."""
+    app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=json_body.loads)
+    app.use(middlewares=[_known_parameters])
+
+    def told(error: TidemarkError) -> Response[Any]:
+        return problem_response(error, app.current_event.request_context.request_id or "")
+
+    def invalid(error: RequestValidationError) -> Response[Any]:
+        return told(from_validation(error.errors()))
+
+    def media(_: RequestUnsupportedContentType) -> Response[Any]:
+        return told(UnsupportedMediaTypeError("The body has to be application/json."))
+
+    def no_route(_: NoRoute) -> Response[Any]:
+        return told(NotFoundError("There is no such route.", code="route_not_found"))
+
+    app.exception_handler(TidemarkError)(told)
+    app.exception_handler(RequestValidationError)(invalid)
+    app.exception_handler(RequestUnsupportedContentType)(media)
+    app.not_found(no_route)
+    return app
+
+
+def problem_response(error: TidemarkError, request_id: str) -> Response[Any]:
+    headers: dict[str, str | list[str]] = {}
+    if "retry_after" in error.extra:
+        headers["Retry-After"] = str(error.extra["retry_after"])
+    return Response(status_of(error), content_type=PROBLEM, body=problem(error, request_id), headers=headers)
+
+
+def _known_parameters(app: APIGatewayRestResolver, next_middleware: NextMiddleware) -> Response[Any]:
+    """Refuses query parameters that the route does not have, and repeated ones that it takes once."""
+    known = {field.alias: field for field in app.context["_route"].dependant.query_params}
+    for name, values in (app.current_event.multi_value_query_string_parameters or {}).items():
+        if name in SCOPE_PARAMETERS:
+            continue
+        if name not in known:
+            raise InvalidError.field(name, "This parameter is not known here.")
+        if len(values) > 1 and not field_annotation_is_sequence(known[name].field_info.annotation):
+            raise InvalidError.field(name, "This parameter is given more than once.")
+    return next_middleware(app)
+
+
+# the handler around it
+class Handler:
+    """A Lambda handler of API Gateway's proxy events."""
+
+    def __init__(self, app: APIGatewayRestResolver, idempotency: Callable[[], Idempotency], origins: Callable[[], str]) -> None:
+        self._app, self._idempotency, self._origins = app, idempotency, origins
+
+    def __call__(self, event: dict[str, Any], context: LambdaContext) -> Proxy:
+        started = time.monotonic()
+        request_id = event["requestContext"].get("requestId") or context.aws_request_id
+        event["requestContext"]["requestId"] = request_id
+        caller = _known_caller(event)
+        limits: dict[str, list[str]] = {}
+        try:
+            limits = _take(caller) if caller else {}
+            _check_media_type(event)
+            answer = self._serve(caller, event, context)
+        except TidemarkError as error:
+            answer = _proxy(problem_response(error, request_id))
+        except Exception as exc:  # noqa: BLE001 - the last line: whatever it is, the client gets a problem and the log its place
+            logger.error("unexpected error", error=type(exc).__name__, where=where(exc), request_id=request_id)
+            answer = _proxy(problem_response(TidemarkError("Something went wrong on our side."), request_id))
+        if answer["statusCode"] == 403 and caller:
+            _record_refusal(caller, event)
+        answer["multiValueHeaders"] = {
+            **answer.get("multiValueHeaders", {}),
+            **limits,
+            "X-Request-Id": [request_id],
+            **_cors(event, self._origins()),
+        }
+        logger.info(
+            "request",
+            request_id=request_id,
+            method=event["httpMethod"],
+            resource=event.get("resource"),
+            status=answer["statusCode"],
+            ms=round((time.monotonic() - started) * 1000),
+        )
+        return answer
+
+    def _serve(self, caller: Caller | None, event: dict[str, Any], context: LambdaContext) -> Proxy:
+        def serve() -> Proxy:
+            return self._app.resolve(event, context)
+
+        if caller is None:
+            return serve()
+        return self._idempotency().run(caller.tenant_id or f"platform:{caller.id}", event, context, serve)
+
+
+def _known_caller(event: dict[str, Any]) -> Caller | None:
+    found = (event["requestContext"].get("authorizer") or {}).get("caller")
+    return Caller.model_validate_json(found) if found else None
+
+
+def _take(caller: Caller) -> dict[str, list[str]]:
+    """Counts the request against its key or user. Raises RateLimitedError."""
+    quota = caller.requests_per_minute or REQUESTS_PER_MINUTE
+    used, resets = ephemeral.count_up(f"{caller.tenant_id}#{caller.kind}#{caller.id}", WINDOW_SECONDS)
+    if used > quota:
+        raise RateLimitedError("Too many requests; Retry-After says when to go on.", retry_after=resets)
+    return {
+        "RateLimit-Policy": [f'"default";q={quota};w={WINDOW_SECONDS}'],
+        "RateLimit": [f'"default";r={max(0, quota - used)};t={resets}'],
+    }
+
+
+def _check_media_type(event: dict[str, Any]) -> None:
+    if not event.get("body"):
+        return
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise UnsupportedMediaTypeError("The body has to be application/json.")
+
+
+def _record_refusal(caller: Caller, event: dict[str, Any]) -> None:
+    if caller.tenant_id:
+        audit.record(caller, "refused", f"{event['httpMethod']} {event.get('resource')}", decision="deny")
+
+
+def _proxy(response: Response[Any]) -> Proxy:
+    return {
+        "statusCode": response.status_code,
+        "body": json_body.dumps(response.body),
+        "isBase64Encoded": False,
+        "multiValueHeaders": {
+            "Content-Type": [str(response.content_type)],
+            **{name: [value] if isinstance(value, str) else value for name, value in response.headers.items()},
+        },
+    }
+
+
+def _cors(event: dict[str, Any], origins: str) -> dict[str, list[str]]:
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    origin = headers.get("origin")
+    allowed = [one.strip() for one in origins.split(",") if one.strip()]
+    if not origin or (origin not in allowed and "*" not in allowed):
+        return {"Vary": ["Origin"]}
+    return {"Access-Control-Allow-Origin": [origin], "Access-Control-Expose-Headers": [EXPOSED], "Vary": ["Origin"]}

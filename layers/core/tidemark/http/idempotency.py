@@ -1,0 +1,113 @@
+"""Idempotency-Key: the same key and request give the stored answer (Powertools keeps the records in DynamoDB)."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, IdempotencyConfig, idempotent_function
+from aws_lambda_powertools.utilities.idempotency.exceptions import (
+    IdempotencyAlreadyInProgressError,
+    IdempotencyValidationError,
+)
+from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
+from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from tidemark.errors import ConflictError, InvalidError
+
+KEPT_SECONDS = 24 * 3600
+METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+
+Proxy = dict[str, Any]  # an answer as API Gateway takes it
+
+
+class _NotStored(Exception):
+    """Carries an answer that is not kept, so that the same key may be used again."""
+
+    def __init__(self, answer: Proxy) -> None:
+        super().__init__("not stored")
+        self.answer = answer
+
+
+class _Answers(BaseIdempotencySerializer):
+    """What is kept of an answer: all of it, but never an API key's secret."""
+
+    def to_dict(self, data: Proxy) -> Proxy:
+        body = json.loads(data["body"]) if data.get("body") else None
+        if isinstance(body, dict) and body.get("id", "").startswith("key_") and "secret" in body:
+            return {**data, "body": json.dumps({**body, "secret": None})}
+        return data
+
+    def from_dict(self, data: Proxy) -> Proxy:
+        return data
+
+
+def _mark_replayed(response: Proxy, idempotent_data: DataRecord) -> Proxy:
+    return {**response, "multiValueHeaders": {**response.get("multiValueHeaders", {}), "Idempotency-Replayed": ["true"]}}
+
+
+class Idempotency:
+    def __init__(self, table_name: str) -> None:
+        self._layer = DynamoDBPersistenceLayer(table_name=table_name)
+
+    def run(self, owner: str, event: dict[str, Any], context: LambdaContext, serve: Callable[[], Proxy]) -> Proxy:
+        """Serves a request, or answers what the same key was answered before.
+
+        `owner` is whose keys these are (a tenant). Raises InvalidError for a key that was used for another request, ConflictError for one
+        that is still running.
+        """
+        key = _key(event)
+        if key is None or event["httpMethod"] not in METHODS:
+            return serve()
+        config = IdempotencyConfig(
+            event_key_jmespath="key",
+            payload_validation_jmespath="request",
+            expires_after_seconds=KEPT_SECONDS,
+            hash_function="sha256",
+            response_hook=_mark_replayed,
+            lambda_context=context,
+        )
+
+        def once(what: dict[str, Any]) -> Proxy:
+            answer = serve()
+            if not 200 <= answer["statusCode"] < 300:
+                raise _NotStored(answer)
+            return answer
+
+        stored = idempotent_function(
+            once,
+            data_keyword_argument="what",
+            persistence_store=self._layer,
+            config=config,
+            output_serializer=_Answers(),
+            key_prefix="http",
+        )
+        try:
+            answer: Proxy = stored(what={"key": [owner, key], "request": _fingerprint(event)})
+        except _NotStored as exc:
+            return exc.answer
+        except IdempotencyValidationError as exc:
+            raise InvalidError("This Idempotency-Key was used for another request.", code="idempotency_key_reused") from exc
+        except IdempotencyAlreadyInProgressError as exc:
+            raise ConflictError(
+                "A request with this Idempotency-Key is still running.", code="idempotency_in_flight", retry_after=1
+            ) from exc
+        return answer
+
+
+def _key(event: dict[str, Any]) -> str | None:
+    """The request's key. Raises InvalidError for one that is not 1 to 255 printable ASCII characters."""
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    key = headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not 1 <= len(key) <= 255 or not key.isascii() or not key.isprintable():
+        raise InvalidError.field("Idempotency-Key", "A key is 1 to 255 printable ASCII characters.")
+    return str(key)
+
+
+def _fingerprint(event: dict[str, Any]) -> str:
+    query = event.get("multiValueQueryStringParameters") or {}
+    parts = [event["httpMethod"], event["path"], sorted((name, list(values)) for name, values in query.items()), event.get("body") or ""]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,0 +1,321 @@
+"""What people and applications do with single memories: write, read, change, delete, bring back."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from tidemark.clock import now
+from tidemark.errors import ConflictError, InvalidError, NotFoundError, PreconditionFailedError
+from tidemark.memory.access import MemoryAccess
+from tidemark.memory.graph import Bounds, Edges, walk
+from tidemark.memory.model import EntityType, RelationType
+from tidemark.memory.names import fold
+from tidemark.memory.records import (
+    BatchDeleteBody,
+    BatchDeleted,
+    Deleted,
+    EntityBody,
+    EntityPut,
+    EntityView,
+    Graph,
+    HistoryEntry,
+    Provenance,
+    RelationBody,
+    StoredEntity,
+    StoredRelation,
+    joined,
+)
+from tidemark.memory.scope import Scope
+from tidemark.memory.store import MemoryStore, View, Writes
+from tidemark.storage.table import StaleError
+from tidemark.tenancy import usage
+from tidemark.tenancy.caller import Caller
+
+T = TypeVar("T")
+ATTEMPTS = 8
+
+
+def retried(attempt: Callable[[], T]) -> T:
+    """Does a change again from what the other writer left. Raises ConflictError when others always were first."""
+    for _ in range(ATTEMPTS):
+        try:
+            return attempt()
+        except StaleError:
+            continue
+    raise ConflictError("Somebody else is changing the same memory.")
+
+
+def entity_tag(entity: StoredEntity) -> str:
+    return f'"{entity.version}"'
+
+
+class EntityService:
+    def __init__(self, store: MemoryStore, access: MemoryAccess) -> None:
+        self._store, self._access = store, access
+
+    # one entity
+    def upsert(self, caller: Caller, body: EntityBody) -> tuple[StoredEntity, bool]:
+        """Creates or merges by (scope, folded name, type); the second value says whether it is new."""
+        scope = self._access.scope(caller)
+        return retried(lambda: self._upsert(caller, scope, body))
+
+    def _upsert(self, caller: Caller, scope: Scope, body: EntityBody) -> tuple[StoredEntity, bool]:
+        writes = Writes(caller.tenant_id, scope, caller.actor)
+        name = body.name.strip()
+        source = Provenance(
+            trust="api",
+            recorded_at=writes.at,
+            conversation_id=body.source_conversation_id,
+            message_id=body.source_message_id,
+        )
+        known = self._store.by_name(caller.tenant_id, scope, body.entity_type, name)
+        if known is None or not known.alive(writes.at):
+            if known is not None:
+                writes.change(known, "deleted", deleted_at=writes.at)  # an expired one that still held the name
+                writes.release_name(known)
+                writes.commit()
+                return self._upsert(caller, scope, body)
+            fresh = StoredEntity(
+                id="",
+                scope=scope,
+                created_at=writes.at,
+                updated_at=writes.at,
+                provenance=[source],
+                **{**body.model_dump(), "name": name},
+            )
+            made = writes.create(fresh)
+            writes.commit()
+            usage.add(caller.tenant_id, memories=1)
+            return made, True
+        given = body.model_dump(exclude_unset=True, include={"valid_from", "valid_to", "expires_at"})
+        merged_entity = writes.change(
+            known,
+            "merged",
+            description=joined(known.description, body.description),
+            properties={**known.properties, **body.properties},
+            aliases=known.aliases if name in (known.name, *known.aliases) else [*known.aliases, name],
+            provenance=[*known.provenance, source][-20:],
+            mention=False,
+            **given,
+        )
+        writes.commit()
+        return merged_entity, False
+
+    def find(self, caller: Caller, entity_id: str, *, include_expired: bool = False) -> tuple[View, StoredEntity]:
+        """Raises NotFoundError for what is missing, foreign, deleted or expired."""
+        view = self._access.view(caller)
+        entity = self._store.find(view, entity_id)
+        if entity is None or not entity.alive(now(), include_expired=include_expired and caller.is_admin):
+            raise NotFoundError
+        return view, entity
+
+    def get(self, caller: Caller, entity_id: str, *, include_expired: bool = False) -> tuple[EntityView, str]:
+        """The entity with its visible relations, and its ETag."""
+        _, entity = self.find(caller, entity_id, include_expired=include_expired)
+        around = self._visible(caller.tenant_id, entity.scope, self._store.relations_at(caller.tenant_id, entity.scope, entity_id))
+        view = EntityView(
+            entity=entity.public(),
+            outgoing_relations=[one.public() for one in around if one.source_entity_id == entity_id],
+            incoming_relations=[one.public() for one in around if one.target_entity_id == entity_id],
+        )
+        return view, entity_tag(entity)
+
+    def _visible(self, tenant_id: str, scope: Scope, relations: Sequence[StoredRelation]) -> list[StoredRelation]:
+        """Those of the relations whose ends both live."""
+        at = now()
+        ends = {end for one in relations for end in (one.source_entity_id, one.target_entity_id)}
+        living = {id for id, entity in self._store.many(tenant_id, scope, ends).items() if entity.alive(at)}
+        return [one for one in relations if {one.source_entity_id, one.target_entity_id} <= living]
+
+    def put(self, caller: Caller, entity_id: str, body: EntityPut, if_match: str | None) -> StoredEntity:
+        self._access.scope(caller)
+
+        def attempt() -> StoredEntity:
+            _, entity = self.find(caller, entity_id, include_expired=True)
+            _check(if_match, entity)
+            given = body.model_dump(exclude_unset=True)
+            if "properties" in given:
+                given["properties"] = {**entity.properties, **(given["properties"] or {})}
+            if given.get("description", "") is None:
+                given["description"] = ""
+            changed = entity.model_copy(update=given)
+            if changed.valid_from and changed.valid_to and changed.valid_to < changed.valid_from:
+                raise InvalidError.field("/valid_to", "valid_to lies before valid_from")
+            writes = Writes(caller.tenant_id, entity.scope, caller.actor)
+            result = writes.change(entity, "updated", **{**given, "mention": False})
+            writes.commit()
+            return result
+
+        return retried(attempt)
+
+    def delete(self, caller: Caller, entity_id: str, if_match: str | None) -> Deleted:
+        self._access.scope(caller)
+        return retried(lambda: self._delete(caller, entity_id, if_match))
+
+    def _delete(self, caller: Caller, entity_id: str, if_match: str | None) -> Deleted:
+        _, entity = self.find(caller, entity_id)
+        _check(if_match, entity)
+        return self.remove(caller, [entity])
+
+    def remove(self, caller: Caller, entities: Sequence[StoredEntity], *, dry_run: bool = False) -> Deleted:
+        """Deletes entities with their relations, counting each relation once."""
+        relations: set[str] = set()
+        for entity in entities:
+            around = self._store.relations_at(caller.tenant_id, entity.scope, entity.id)
+            relations |= {one.id for one in self._visible(caller.tenant_id, entity.scope, around)}
+        for entity in entities if not dry_run else ():
+            writes = Writes(caller.tenant_id, entity.scope, caller.actor)
+            writes.change(entity, "deleted", deleted_at=writes.at)
+            writes.release_name(entity)
+            writes.commit()
+        return Deleted(deleted=len(entities), relations_deleted=len(relations))
+
+    def batch_delete(self, caller: Caller, body: BatchDeleteBody) -> BatchDeleted:
+        self._access.scope(caller)
+        view, at = self._access.view(caller), now()
+        wanted = list(dict.fromkeys(body.ids))
+        found = [entity for id in wanted if (entity := self._store.find(view, id)) and entity.alive(at)]
+        known = {entity.id for entity in found}
+        done = self.remove(caller, found, dry_run=body.dry_run)
+        return BatchDeleted(**done.model_dump(), not_found=[id for id in wanted if id not in known])
+
+    # history
+    def history(self, caller: Caller, entity_id: str) -> list[HistoryEntry]:
+        """Every change of a living or deleted entity, oldest first."""
+        entity = self._store.find(self._access.view(caller), entity_id)
+        if entity is None:
+            raise NotFoundError
+        told = self._store.history(caller.tenant_id, entity.scope, entity_id)
+        return [HistoryEntry.model_validate(one.model_dump(include=set(HistoryEntry.model_fields))) for one in told]
+
+    def restore(self, caller: Caller, entity_id: str, version: int) -> StoredEntity:
+        """An earlier version as the newest one. Raises InvalidError for a version that never was, ConflictError for a taken name."""
+        self._access.scope(caller)
+
+        def attempt() -> StoredEntity:
+            entity = self._store.find(self._access.view(caller), entity_id)
+            if entity is None:
+                raise NotFoundError
+            told = self._store.history(caller.tenant_id, entity.scope, entity_id)
+            former = next((one.after for one in told if one.version == version), None)
+            if former is None:
+                raise InvalidError.field("/version", "There is no such version.", code="version_not_found")
+            return self._bring_back(caller, entity, former)
+
+        return retried(attempt)
+
+    def _bring_back(self, caller: Caller, entity: StoredEntity, former: StoredEntity) -> StoredEntity:
+        writes = Writes(caller.tenant_id, entity.scope, caller.actor)
+        if entity.deleted_at is not None:
+            holder = self._store.by_name(caller.tenant_id, entity.scope, entity.entity_type, entity.name)
+            if holder is not None and holder.id != entity.id and holder.alive(writes.at):
+                raise ConflictError("Another memory has taken this name since.", code="name_taken")
+        kept = {"access_count", "last_accessed_at", "version", "created_at", "updated_at", "provenance", "id", "scope"}
+        fields = former.model_dump(exclude=kept)
+        reopened = writes.change(entity, "restored", **{**_typed(former, fields), "deleted_at": None})
+        writes.claim_name(reopened)
+        for relation in self._store.relations_at(caller.tenant_id, entity.scope, entity.id):
+            if relation.statement_id == entity.id and relation.valid_to != former.valid_to:
+                writes.change_relation(relation, valid_to=former.valid_to)
+        writes.commit()
+        return reopened
+
+    # lists
+    def found(
+        self,
+        caller: Caller,
+        *,
+        types: Sequence[EntityType] = (),
+        q: str | None = None,
+        include_expired: bool = False,
+    ) -> list[StoredEntity]:
+        """The whole filtered list, newest first. `q` is a literal part of name or description, after folding."""
+        return self.listed(self._access.view(caller), types=types, q=q, include_expired=include_expired and caller.is_admin)
+
+    def listed(
+        self, view: View, *, types: Sequence[EntityType] = (), q: str | None = None, include_expired: bool = False
+    ) -> list[StoredEntity]:
+        needle = fold(q) if q is not None else ""
+        found = [
+            entity
+            for entity in self._store.entities(view, now(), include_expired=include_expired)
+            if (not types or entity.entity_type in types) and (q is None or _says(entity, q, needle))
+        ]
+        return found[::-1]
+
+    # relations
+    def relate(self, caller: Caller, body: RelationBody) -> tuple[StoredRelation, bool]:
+        """A new relation, or the stored one; the second value says whether it is new."""
+        scope = self._access.scope(caller)
+        return retried(lambda: self._relate(caller, scope, body))
+
+    def _relate(self, caller: Caller, scope: Scope, body: RelationBody) -> tuple[StoredRelation, bool]:
+        ends = self._ends(caller, scope, body)
+        known = self._store.same_relation(caller.tenant_id, ends, body.source_entity_id, body.target_entity_id, body.relation_type)
+        if known is not None:
+            return known, False
+        writes = Writes(caller.tenant_id, ends, caller.actor)
+        source = Provenance(trust="api", recorded_at=writes.at)
+        draft = StoredRelation(id="", scope=ends, created_at=writes.at, updated_at=writes.at, provenance=[source], **body.model_dump())
+        made = writes.relate(draft)
+        writes.commit()
+        return made, True
+
+    def _ends(self, caller: Caller, scope: Scope, body: RelationBody) -> Scope:
+        """The one scope in which both ends live; a missing and a foreign end are refused alike."""
+        view, at = self._access.view(caller), now()
+        scopes: list[Scope] = []
+        for field in ("source_entity_id", "target_entity_id"):
+            entity = self._store.find(view, getattr(body, field))
+            if entity is None or not entity.alive(at) or (scopes and entity.scope != scopes[0]):
+                raise InvalidError.field(f"/{field}", "There is no such entity in this scope.", code="entity_not_found")
+            scopes.append(entity.scope)
+        return scopes[0] if scopes else scope
+
+    def relations(self, caller: Caller, *, entity_id: str | None, relation_type: RelationType | None) -> list[StoredRelation]:
+        """The visible relations of the caller's view, oldest first."""
+        view = self._access.view(caller)
+        living = {entity.id for entity in self._store.entities(view, now())}
+        return [
+            one
+            for one in self._store.relations(view)
+            if {one.source_entity_id, one.target_entity_id} <= living
+            and (relation_type is None or one.relation_type == relation_type)
+            and (entity_id is None or entity_id in (one.source_entity_id, one.target_entity_id))
+        ]
+
+    def unrelate(self, caller: Caller, relation_id: str) -> Deleted:
+        self._access.scope(caller)
+        relation = self._store.find_relation(self._access.view(caller), relation_id)
+        if relation is None or not self._visible(caller.tenant_id, relation.scope, [relation]):
+            raise NotFoundError
+        writes = Writes(caller.tenant_id, relation.scope, caller.actor)
+        writes.remove_relation(relation)
+        writes.commit()
+        return Deleted(deleted=0, relations_deleted=1)
+
+    # graph
+    def graph(self, view: View, seeds: Sequence[str], bounds: Bounds) -> Graph:
+        """The part of the graph around the seeds, or without seeds all of it within the caps. Raises NotFoundError for a foreign seed."""
+        at = now()
+        entities = {entity.id: entity for entity in self._store.entities(view, at)}
+        missing = [seed for seed in seeds if seed not in entities]
+        if missing and (view.scope is not None or seeds):
+            raise NotFoundError
+        return walk(list(dict.fromkeys(seeds)), entities, Edges(self._store.relations(view)), bounds, bounds.as_of or at)
+
+
+def _typed(former: StoredEntity, fields: Iterable[str]) -> dict[str, object]:
+    return {name: getattr(former, name) for name in fields}
+
+
+def _check(if_match: str | None, entity: StoredEntity) -> None:
+    if if_match is not None and if_match.strip() != "*" and entity_tag(entity) not in [tag.strip() for tag in if_match.split(",")]:
+        raise PreconditionFailedError
+
+
+def _says(entity: StoredEntity, literal: str, needle: str) -> bool:
+    """Whether name, alias or description have the words; an emoji, which folding drops, is looked for as it was written."""
+    texts = (entity.name, *entity.aliases, entity.description)
+    if any(literal.casefold() in text.casefold() for text in texts):
+        return True
+    return bool(needle) and any(needle in fold(text) for text in texts)

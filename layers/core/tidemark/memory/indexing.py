@@ -1,0 +1,92 @@
+"""Keeping the derived index true to the table: what a stored thing looks like as a document, and how it gets there."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tidemark.conversations.model import ConversationState, StoredMessage
+from tidemark.memory.records import StoredEntity
+from tidemark.models.ports import Embedder
+from tidemark.observability import metrics
+from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
+from tidemark.search.port import Document, SearchIndex, SearchUnavailableError
+from tidemark.storage import keys
+
+
+def entity_document(tenant_id: str, entity: StoredEntity) -> Document:
+    source = entity.provenance[-1] if entity.provenance else None
+    subject = entity.subject.name if entity.subject and entity.subject.name else ""
+    return memory_document(
+        id=entity.id,
+        tenant_id=tenant_id,
+        scope=entity.scope.key,
+        name=entity.name,
+        description=entity.description,
+        entity_type=entity.entity_type,
+        aliases=entity.aliases,
+        subject=subject,
+        properties=json.dumps(entity.properties, ensure_ascii=False) if entity.properties else "",
+        speaker=(source.speaker or "") if source else "",
+        conversation_id=entity.source_conversation_id or "",
+        occurred_at=entity.valid_from or entity.created_at,
+        updated_at=entity.updated_at,
+    )
+
+
+def turn_of(message: StoredMessage) -> Turn:
+    return Turn(speaker=message.name or message.role, text=message.content)
+
+
+def stored_document(state: ConversationState, message: StoredMessage, earlier: Sequence[StoredMessage]) -> Document:
+    """A message with the turns of its own sitting that stand in front of it."""
+    sitting = [one for one in earlier if one.session == message.session][-EARLIER_TURNS:]
+    return message_document(
+        id=message.id,
+        tenant_id=state.tenant_id,
+        scope=keys.owner(state.external_subject_id),
+        text=message.content,
+        speaker=message.name or message.role,
+        role=message.role,
+        created_at=message.created_at,
+        conversation_id=message.conversation_id,
+        sequence=message.sequence,
+        session=message.session,
+        workspace_id=state.workspace_id or "",
+        earlier=[turn_of(one) for one in sitting],
+    )
+
+
+class Indexing:
+    def __init__(self, index: Callable[[], SearchIndex], embedder: Callable[[], Embedder]) -> None:
+        self._index, self._embedder = index, embedder
+
+    def put(self, documents: Sequence[Document]) -> None:
+        """Embeds and stores. Raises SearchUnavailableError."""
+        if documents:
+            self._index().upsert(with_vectors(documents, self._embedder()))
+
+    def put_now(self, tenant_id: str, entities: Sequence[StoredEntity]) -> None:
+        """On the request path, for what has to be found by the very next request. The stream brings it again where this fails."""
+        try:
+            self.put([entity_document(tenant_id, entity) for entity in entities if entity.deleted_at is None])
+        except SearchUnavailableError:
+            metrics.add_metric("IndexingDeferred", MetricUnit.Count, len(entities))
+
+    def remove_quietly(self, tenant_id: str, ids: Sequence[str]) -> None:
+        """On the request path: the table has forgotten already, the stream's reader finishes what fails here."""
+        try:
+            self._index().delete(tenant_id, ids)
+        except SearchUnavailableError:
+            metrics.add_metric("IndexingDeferred", MetricUnit.Count, len(ids))
+
+    def remove(self, removed: Mapping[str, Sequence[str]]) -> None:
+        """Removes documents by tenant."""
+        for tenant_id, ids in removed.items():
+            self._index().delete(tenant_id, ids)
+
+    def remove_conversation(self, tenant_id: str, conversation_id: str) -> None:
+        self._index().delete_conversation(tenant_id, conversation_id)
+
+    def remove_scope(self, tenant_id: str, scope: str | None) -> None:
+        self._index().delete_scope(tenant_id, scope)

@@ -1,0 +1,318 @@
+"""How statements become memory: one entity a statement, joined to what it names, closing what it replaces.
+
+Every statement is one transaction, and a statement that is stored already (same name, same source message) changes nothing, so a job
+that was killed anywhere may simply run again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from tidemark.memory import secrets
+from tidemark.memory.entities import retried
+from tidemark.memory.model import EntityType, Link, Mention, SourceMessage, Statement
+from tidemark.memory.names import fold
+from tidemark.memory.records import PROVENANCE_KEPT, Provenance, StoredEntity, StoredRelation, Whose, joined
+from tidemark.memory.scope import Scope
+from tidemark.memory.store import MemoryStore, Writes
+from tidemark.tenancy import usage
+from tidemark.tenancy.caller import Actor
+from tidemark.tenancy.model import MemorySettings
+
+USER = "user"  # the subject of the caller's own statements, as a part of keys
+RANK = {"low": 0, "medium": 1, "high": 2}
+
+
+@dataclass
+class Learned:
+    """What was stored or found stored already: the statements' entities and their relations; `mentions` beside them; what was refused."""
+
+    entities: list[StoredEntity] = field(default_factory=list)
+    relations: list[StoredRelation] = field(default_factory=list)
+    mentions: list[StoredEntity] = field(default_factory=list)
+    closed: list[StoredEntity] = field(default_factory=list)
+    refused: int = 0
+
+    @property
+    def changed(self) -> list[StoredEntity]:
+        """All entities whose search rows may have changed, each once and as it is now."""
+        return list({entity.id: entity for entity in (*self.closed, *self.mentions, *self.entities)}.values())
+
+
+class Learning:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def learn(
+        self,
+        tenant_id: str,
+        scope: Scope,
+        statements: Sequence[Statement],
+        messages: Mapping[str, SourceMessage],
+        actor: Actor,
+        settings: MemorySettings,
+        *,
+        threshold: str = "low",
+    ) -> Learned:
+        """Stores statements in their order. Statements under the threshold, and secrets under the policy `refuse`, are left out."""
+        learned = Learned()
+        for statement in statements:
+            if RANK[statement.importance] < RANK[threshold]:
+                continue
+            clean, secret = screened(statement)
+            if secret and settings.secrets == "refuse":
+                learned.refused += 1
+                continue
+            message = messages.get(clean.message_id)
+            retried(partial(self._store_one, tenant_id, scope, clean, message, actor, learned))
+        return learned
+
+    def _store_one(
+        self,
+        tenant_id: str,
+        scope: Scope,
+        statement: Statement,
+        message: SourceMessage | None,
+        actor: Actor,
+        learned: Learned,
+    ) -> None:
+        work = _Work(self._store, Writes(tenant_id, scope, actor), statement, message)
+        work.run()
+        work.writes.commit()
+        if work.created:
+            usage.add(tenant_id, memories=work.created)
+        learned.entities += [work.entity] if work.entity else []
+        learned.relations += work.relations
+        learned.mentions += [entity for entity in work.mentions.values() if entity is not work.entity]
+        learned.closed += work.closed
+
+
+def screened(statement: Statement) -> tuple[Statement, bool]:
+    """The statement without its credentials, and whether there were any."""
+    texts = {name: secrets.redact(getattr(statement, name) or "") for name in ("name", "description", "quote", "value")}
+    found = any(secret for _, secret in texts.values())
+    if not found:
+        return statement, False
+    clean = {name: text or None if name == "value" else text[:255] if name == "name" else text for name, (text, _) in texts.items()}
+    properties = {key: secrets.redact(value)[0] if isinstance(value, str) else value for key, value in statement.properties.items()}
+    return statement.model_copy(update={**clean, "properties": properties}), True
+
+
+class _Work:
+    """One statement on its way into one transaction."""
+
+    def __init__(self, store: MemoryStore, writes: Writes, statement: Statement, message: SourceMessage | None) -> None:
+        self.store, self.writes, self.statement = store, writes, statement
+        self.at = message.at if message else writes.at
+        self.source = Provenance(
+            conversation_id=message.conversation_id if message else None,
+            message_id=message.id if message else None,
+            speaker=message.speaker if message else None,
+            quote=statement.quote or None,
+            trust=message.trust if message else "explicit",
+            recorded_at=writes.at,
+        )
+        self.mentions: dict[str, StoredEntity] = {}
+        self.entity: StoredEntity | None = None
+        self.relations: list[StoredRelation] = []
+        self.closed: list[StoredEntity] = []
+        self.created = 0
+
+    @property
+    def valid_from(self) -> datetime:
+        return self.statement.valid_from or self.at
+
+    def run(self) -> None:
+        statement = self.statement
+        for mention in statement.mentions:
+            self.mentions.setdefault(fold(mention.name), self._mention(mention))
+        if statement.ends:
+            self._end()
+            return
+        valid_to = statement.valid_to
+        if statement.exclusive:
+            valid_to = self._replace_former(valid_to)
+        self.entity = self._statement_entity(valid_to)
+        if statement.exclusive and valid_to is None:
+            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id)
+        for link in statement.links:
+            self._relate(link, self.entity)
+
+    # entities
+    def _mention(self, mention: Mention) -> StoredEntity:
+        known = self._living(mention.entity_type, mention.name)
+        if known is None:
+            return self._create(
+                StoredEntity(
+                    **self._common(),
+                    name=mention.name,
+                    entity_type=mention.entity_type,
+                    description=mention.description,
+                    mention=True,
+                )
+            )
+        changes: dict[str, object] = {}
+        if mention.name not in (known.name, *known.aliases):
+            changes["aliases"] = [*known.aliases, mention.name]
+        if (description := joined(known.description, mention.description)) != known.description:
+            changes["description"] = description
+        return self.writes.change(known, "merged", **changes) if changes else known
+
+    def _common(self) -> dict[str, object]:
+        return {
+            "id": "",
+            "scope": self.writes.scope,
+            "created_at": self.writes.at,
+            "updated_at": self.writes.at,
+            "source_conversation_id": self.source.conversation_id,
+            "source_message_id": self.source.message_id,
+            "provenance": [self.source],
+        }
+
+    def _create(self, entity: StoredEntity) -> StoredEntity:
+        self.created += 1
+        return self.writes.create(entity)
+
+    def _living(self, entity_type: EntityType, name: str) -> StoredEntity | None:
+        known = self.store.by_name(self.writes.tenant_id, self.writes.scope, entity_type, name)
+        return known if known is not None and known.alive(self.writes.at) else None
+
+    def _statement_entity(self, valid_to: datetime | None) -> StoredEntity:
+        statement = self.statement
+        same = self.mentions.get(fold(statement.name))
+        known = same if same is not None and same.entity_type == statement.entity_type else None
+        known = known or self._living(statement.entity_type, statement.name)
+        if known is not None:
+            return self._seen_again(known, valid_to)
+        return self._create(
+            StoredEntity(
+                **self._common(),
+                name=statement.name,
+                entity_type=statement.entity_type,
+                description=statement.description,
+                properties=statement.properties,
+                subject=self._whose(),
+                polarity=statement.polarity,
+                valid_from=self.valid_from,
+                valid_to=valid_to,
+                exclusive=statement.exclusive,
+                value=statement.value,
+            )
+        )
+
+    def _seen_again(self, known: StoredEntity, valid_to: datetime | None) -> StoredEntity:
+        """The same statement from another message: its source is added; one that had been closed holds again."""
+        told = any(one.message_id == self.source.message_id and one.quote == self.source.quote for one in known.provenance)
+        if told and (self.source.message_id is not None or known.valid_to is None):
+            return known
+        changes: dict[str, object] = {"provenance": [*known.provenance, self.source][-PROVENANCE_KEPT:], "mention": False}
+        if known.valid_to is not None and known.valid_to <= self.valid_from:
+            changes |= {"valid_from": self.valid_from, "valid_to": valid_to}
+        if known.mention:
+            changes |= {
+                "description": joined(known.description, self.statement.description),
+                "properties": {**known.properties, **self.statement.properties},
+                "subject": self._whose(),
+            }
+        if known.id in self.writes.entities:  # made a moment ago, in this very transaction
+            return known
+        return self.writes.change(known, "merged", **changes)
+
+    def _whose(self) -> Whose:
+        if self.statement.subject is None:
+            return Whose(kind="user")
+        named = self.mentions.get(fold(self.statement.subject))
+        return Whose(kind="entity", entity_id=named.id if named else None, name=self.statement.subject)
+
+    @property
+    def _subject_key(self) -> str:
+        return USER if self.statement.subject is None else f"entity:{fold(self.statement.subject)}"
+
+    # what a newer statement does to an older one
+    def _former(self) -> StoredEntity | None:
+        exclusive = self.statement.exclusive
+        if exclusive is None:
+            return None
+        former = self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive)
+        return former if former is not None and former.deleted_at is None and former.valid_to is None else None
+
+    def _replace_former(self, valid_to: datetime | None) -> datetime | None:
+        """Closes what this statement replaces; when it is itself the older one, the time at which it ended."""
+        former = self._former()
+        if former is None or _same(former, self.statement):
+            return valid_to
+        if former.valid_from is not None and self.valid_from < former.valid_from:
+            return former.valid_from
+        self._close(former, self.valid_from)
+        return valid_to
+
+    def _end(self) -> None:
+        """Closes what the statement says has ended, if that is what holds."""
+        former = self._former()
+        if former is not None and (self.statement.value is None or _same(former, self.statement)):
+            self._close(former, self.statement.valid_to or self.valid_from)
+
+    def _close(self, former: StoredEntity, at: datetime) -> None:
+        ended = max(at, former.valid_from) if former.valid_from else at
+        self.closed.append(self.writes.change(former, "superseded", valid_to=ended))
+        for relation in self.store.relations_at(self.writes.tenant_id, self.writes.scope, former.id):
+            if relation.valid_to is None:
+                self.writes.change_relation(relation, valid_to=ended)
+        for relation in self._asserted_by(former):
+            self.writes.change_relation(relation, valid_to=ended)
+
+    def _asserted_by(self, former: StoredEntity) -> list[StoredRelation]:
+        """Relations between other entities that the former statement brought along."""
+        ends = [former.subject.entity_id] if former.subject and former.subject.entity_id else []
+        found = [
+            relation
+            for end in ends
+            for relation in self.store.relations_at(self.writes.tenant_id, self.writes.scope, end)
+            if relation.statement_id == former.id and relation.valid_to is None and relation.id not in self.writes.relations
+        ]
+        return list({relation.id: relation for relation in found}.values())
+
+    # relations
+    def _relate(self, link: Link, own: StoredEntity) -> None:
+        source = own if link.source is None else self.mentions.get(fold(link.source))
+        target = own if link.target is None else self.mentions.get(fold(link.target))
+        if source is None or target is None or source.id == target.id:
+            return
+        if any(
+            (one.source_entity_id, one.target_entity_id, one.relation_type) == (source.id, target.id, link.relation_type)
+            for one in self.relations
+        ):
+            return
+        known = self.store.same_relation(self.writes.tenant_id, self.writes.scope, source.id, target.id, link.relation_type)
+        if known is not None:
+            if known.valid_to is not None and known.id not in self.writes.relations and own.valid_to is None:
+                known = self.writes.change_relation(known, valid_from=own.valid_from, valid_to=None, statement_id=own.id)
+            self.relations.append(known)
+            return
+        self.relations.append(
+            self.writes.relate(
+                StoredRelation(
+                    id="",
+                    source_entity_id=source.id,
+                    target_entity_id=target.id,
+                    relation_type=link.relation_type,
+                    scope=self.writes.scope,
+                    source_conversation_id=self.source.conversation_id,
+                    source_message_id=self.source.message_id,
+                    provenance=[self.source],
+                    valid_from=own.valid_from,
+                    valid_to=own.valid_to,
+                    statement_id=own.id,
+                    created_at=self.writes.at,
+                    updated_at=self.writes.at,
+                )
+            )
+        )
+
+
+def _same(former: StoredEntity, statement: Statement) -> bool:
+    """Whether both say the same value, in whatever written form."""
+    mine = statement.value or statement.name
+    theirs = former.value or former.name
+    return fold(mine) == fold(theirs)

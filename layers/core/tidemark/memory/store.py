@@ -1,0 +1,280 @@
+"""Entities and relations in DynamoDB.
+
+One partition holds a scope: its entities, a claim for each (type, folded name) so that two writers cannot make one name twice, the
+relations with a pointer from either end, and the history. A deleted entity stays unseen for 30 days, so that it can come back with those
+of its relations whose other end still lives; a relation is visible exactly while both its ends are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+from pynamodb.transactions import TransactWrite
+
+from tidemark.clock import iso, now
+from tidemark.ids import is_id, new_id
+from tidemark.memory.model import EntityType, RelationType
+from tidemark.memory.names import fold
+from tidemark.memory.records import (
+    RESTORABLE,
+    HistoryAction,
+    StoredEntity,
+    StoredRelation,
+    StoredVersion,
+    changes_between,
+)
+from tidemark.memory.scope import Scope
+from tidemark.storage import keys, table
+from tidemark.storage.table import Item
+from tidemark.tenancy.caller import Actor
+
+TRANSACTION_ACTIONS = 100
+Also = Callable[[TransactWrite], None]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a caller may read: one scope, or the tenant's and all subjects' (never a restricted knowledge base's)."""
+
+    tenant_id: str
+    scope: Scope | None  # where this caller writes
+    whole_tenant: bool = False
+
+
+def entity_of(item: Item) -> StoredEntity:
+    """The entity of an item with the counters that stand beside it."""
+    stored = item.read(StoredEntity)
+    accessed = datetime.fromisoformat(item.accessed_at) if item.accessed_at else None
+    return stored.model_copy(update={"access_count": int(item.access_count or 0), "last_accessed_at": accessed})
+
+
+class MemoryStore:
+    # reading
+    def find(self, view: View, entity_id: str) -> StoredEntity | None:
+        """An entity that the view covers, deleted and expired ones included."""
+        if not is_id(entity_id, "ent"):
+            return None
+        item = self._item(view, keys.ENTITIES, entity_id)
+        return entity_of(item) if item else None
+
+    def _item(self, view: View, prefix: str, id: str) -> Item | None:
+        if not view.whole_tenant:
+            return table.get((keys.memory(view.tenant_id, view.scope.key), f"{prefix}{id}")) if view.scope else None
+        for found in Item.by_owner.query(keys.by_id(view.tenant_id, id), limit=1):
+            item = table.get((found.pk, found.sk))  # the index only says where; what it is, the table says
+            return item if item is not None and item.gsi2pk else None  # restricted knowledge bases are in no tenant list
+        return None
+
+    def many(self, tenant_id: str, scope: Scope, entity_ids: Iterable[str]) -> dict[str, StoredEntity]:
+        pk = keys.memory(tenant_id, scope.key)
+        found = table.get_many([(pk, f"{keys.ENTITIES}{id}") for id in dict.fromkeys(entity_ids)])
+        return {entity.id: entity for entity in map(entity_of, found)}
+
+    def entities(self, view: View, at: datetime, *, include_expired: bool = False) -> Iterator[StoredEntity]:
+        """The living entities of a view, oldest first."""
+        if view.whole_tenant:
+            items: Iterable[Item] = Item.by_tenant.query(keys.memories(view.tenant_id))
+        elif view.scope:
+            items = table.query(keys.memory(view.tenant_id, view.scope.key), keys.ENTITIES)
+        else:
+            return
+        for entity in map(entity_of, items):
+            if entity.alive(at, include_expired=include_expired):
+                yield entity
+
+    def by_name(self, tenant_id: str, scope: Scope, entity_type: EntityType, name: str) -> StoredEntity | None:
+        pk = keys.memory(tenant_id, scope.key)
+        claim = table.get((pk, keys.name_claim(entity_type, fold(name))))
+        item = table.get((pk, f"{keys.ENTITIES}{claim.data}")) if claim else None
+        return entity_of(item) if item else None
+
+    def exclusive(self, tenant_id: str, scope: Scope, subject: str, predicate: str) -> StoredEntity | None:
+        """The statement that now holds of a subject for a predicate with one value at a time."""
+        pk = keys.memory(tenant_id, scope.key)
+        pointer = table.get((pk, exclusive_key(subject, predicate)))
+        item = table.get((pk, f"{keys.ENTITIES}{pointer.data}")) if pointer else None
+        return entity_of(item) if item else None
+
+    def find_relation(self, view: View, relation_id: str) -> StoredRelation | None:
+        item = self._item(view, keys.RELATIONS, relation_id) if is_id(relation_id, "rel") else None
+        return item.read(StoredRelation) if item else None
+
+    def same_relation(self, tenant_id: str, scope: Scope, source: str, target: str, kind: RelationType) -> StoredRelation | None:
+        pk = keys.memory(tenant_id, scope.key)
+        claim = table.get((pk, keys.edge_claim(source, target, kind)))
+        return table.read((pk, f"{keys.RELATIONS}{claim.data}"), StoredRelation) if claim else None
+
+    def relations(self, view: View) -> Iterator[StoredRelation]:
+        """All relations of a view, whether their ends live or not, oldest first."""
+        if view.whole_tenant:
+            items: Iterable[Item] = Item.by_tenant.query(f"{keys.memories(view.tenant_id)}#{keys.RELATIONS}")
+        elif view.scope:
+            items = table.query(keys.memory(view.tenant_id, view.scope.key), keys.RELATIONS)
+        else:
+            return
+        for item in items:
+            yield item.read(StoredRelation)
+
+    def relations_at(self, tenant_id: str, scope: Scope, entity_id: str) -> list[StoredRelation]:
+        """Relations at an entity in either direction, whether their other ends live or not."""
+        pk = keys.memory(tenant_id, scope.key)
+        pointers = [pointer.sk.rpartition("#")[2] for pointer in table.query(pk, keys.edge(entity_id))]
+        found = table.get_many([(pk, f"{keys.RELATIONS}{id}") for id in pointers])
+        return sorted((item.read(StoredRelation) for item in found), key=lambda relation: relation.id)
+
+    def history(self, tenant_id: str, scope: Scope, entity_id: str) -> list[StoredVersion]:
+        """Oldest first."""
+        pk = keys.memory(tenant_id, scope.key)
+        return [item.read(StoredVersion) for item in table.query(pk, keys.history(entity_id))]
+
+    # counting
+    def count_access(self, tenant_id: str, entities: Sequence[StoredEntity], at: datetime) -> None:
+        """One access more for each; best effort, in one request, and no new version."""
+        with table.transaction() as write:
+            for entity in entities[:TRANSACTION_ACTIONS]:
+                write.update(
+                    Item(keys.memory(tenant_id, entity.scope.key), f"{keys.ENTITIES}{entity.id}"),
+                    actions=[Item.access_count.add(1), Item.accessed_at.set(iso(at))],
+                    condition=Item.pk.exists(),
+                )
+
+
+def exclusive_key(subject: str, predicate: str) -> str:
+    return f"{keys.EXCLUSIVE}{keys.digest(subject, predicate)}"
+
+
+@dataclass
+class Writes:
+    """A change of one scope, gathered and then done as one transaction."""
+
+    tenant_id: str
+    scope: Scope
+    actor: Actor
+    at: datetime = field(default_factory=now)
+    entities: dict[str, StoredEntity] = field(default_factory=dict)  # as they will be
+    relations: dict[str, StoredRelation] = field(default_factory=dict)
+    _saves: list[tuple[Item, Condition | None]] = field(default_factory=list)
+    _updates: list[tuple[Item, list[Action], Condition | None]] = field(default_factory=list)
+    _deletes: list[Item] = field(default_factory=list)
+
+    @property
+    def _pk(self) -> str:
+        return keys.memory(self.tenant_id, self.scope.key)
+
+    @property
+    def empty(self) -> bool:
+        return not (self._saves or self._updates or self._deletes)
+
+    def create(self, entity: StoredEntity) -> StoredEntity:
+        """A new entity that takes its name."""
+        made = entity.model_copy(
+            update={"id": new_id("ent"), "scope": self.scope, "created_at": self.at, "updated_at": self.at, "version": 1}
+        )
+        item = table.item((self._pk, f"{keys.ENTITIES}{made.id}"), made, kind="entity", version=1, **self._places(made))
+        self._saves.append((item, Item.pk.does_not_exist()))
+        self._claim(made)
+        self._record(None, made, "created")
+        self.entities[made.id] = made
+        return made
+
+    def change(self, old: StoredEntity, action: HistoryAction, **changes: object) -> StoredEntity:
+        """The next version of an entity; a second change in the same transaction goes into the first one's version."""
+        changed = old.model_copy(update={**changes, "version": old.version + 1, "updated_at": self.at})
+        actions: list[Action] = [
+            Item.data.set(changed.model_dump_json(exclude={"access_count", "last_accessed_at"})),
+            Item.version.set(changed.version),
+        ]
+        expiry = _ttl(changed)
+        actions.append(Item.ttl.set(expiry) if expiry else Item.ttl.remove())
+        if changed.deleted_at is None and self.scope.kind != "knowledge_base":
+            actions += [Item.gsi2pk.set(keys.memories(self.tenant_id)), Item.gsi2sk.set(f"{iso(changed.created_at)}#{changed.id}")]
+        self._updates.append((Item(self._pk, f"{keys.ENTITIES}{old.id}"), actions, Item.version == old.version))
+        self._record(old, changed, action)
+        self.entities[changed.id] = changed
+        return changed
+
+    def release_name(self, entity: StoredEntity) -> None:
+        self._deletes.append(Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name))))
+
+    def claim_name(self, entity: StoredEntity) -> None:
+        self._claim(entity)
+
+    def _claim(self, entity: StoredEntity) -> None:
+        claim = Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name)), data=entity.id)
+        self._saves.append((claim, Item.pk.does_not_exist() | (Item.data == entity.id)))
+
+    def point_exclusive(self, subject: str, predicate: str, entity_id: str) -> None:
+        self._saves.append((Item(self._pk, exclusive_key(subject, predicate), data=entity_id), None))
+
+    def relate(self, relation: StoredRelation) -> StoredRelation:
+        """A new relation between two living entities of this scope."""
+        made = relation.model_copy(
+            update={"id": new_id("rel"), "scope": self.scope, "created_at": self.at, "updated_at": self.at, "version": 1}
+        )
+        self._save_relation(made, Item.pk.does_not_exist())
+        self._saves.append(
+            (Item(self._pk, keys.edge_claim(made.source_entity_id, made.target_entity_id, made.relation_type), data=made.id), None)
+        )
+        for end in {made.source_entity_id, made.target_entity_id}:
+            self._saves.append((Item(self._pk, keys.edge(end, made.id)), None))
+        return made
+
+    def change_relation(self, old: StoredRelation, **changes: object) -> StoredRelation:
+        changed = old.model_copy(update={**changes, "version": old.version + 1, "updated_at": self.at})
+        self._save_relation(changed, Item.version == old.version)
+        return changed
+
+    def _save_relation(self, relation: StoredRelation, condition: Condition) -> None:
+        places = {"gsi1pk": keys.by_id(self.tenant_id, relation.id), "gsi1sk": "r"}
+        if self.scope.kind != "knowledge_base":
+            places |= {"gsi2pk": f"{keys.memories(self.tenant_id)}#{keys.RELATIONS}", "gsi2sk": relation.id}
+        item = table.item((self._pk, f"{keys.RELATIONS}{relation.id}"), relation, kind="relation", version=relation.version, **places)
+        self._saves.append((item, condition))
+        self.relations[relation.id] = relation
+
+    def remove_relation(self, relation: StoredRelation) -> None:
+        self._deletes.append(Item(self._pk, f"{keys.RELATIONS}{relation.id}"))
+        self._deletes.append(Item(self._pk, keys.edge_claim(relation.source_entity_id, relation.target_entity_id, relation.relation_type)))
+        for end in {relation.source_entity_id, relation.target_entity_id}:
+            self._deletes.append(Item(self._pk, keys.edge(end, relation.id)))
+
+    def _places(self, entity: StoredEntity) -> dict[str, object]:
+        places: dict[str, object] = {"gsi1pk": keys.by_id(self.tenant_id, entity.id), "gsi1sk": "e", "ttl": _ttl(entity)}
+        if self.scope.kind != "knowledge_base":
+            places |= {"gsi2pk": keys.memories(self.tenant_id), "gsi2sk": f"{iso(entity.created_at)}#{entity.id}"}
+        return places
+
+    def _record(self, old: StoredEntity | None, new: StoredEntity, action: HistoryAction) -> None:
+        source = new.provenance[-1].message_id if new.provenance else None
+        version = StoredVersion(
+            version=new.version,
+            action=action,
+            actor=self.actor,
+            changes=changes_between(old, new),
+            source_message_id=source,
+            at=self.at,
+            after=new,
+        )
+        self._saves.append((table.item((self._pk, keys.history(new.id, new.version)), version, kind="history"), None))
+
+    def commit(self, also: Also | None = None) -> None:
+        """All or nothing. Raises StaleError when somebody else changed one of the entities first."""
+        if self.empty and also is None:
+            return
+        with table.transaction() as write:
+            for item, condition in self._saves:
+                write.save(item, condition=condition)
+            for item, actions, condition in self._updates:
+                write.update(item, actions=actions, condition=condition)
+            for item in self._deletes:
+                write.delete(item)
+            if also is not None:
+                also(write)
+
+
+def _ttl(entity: StoredEntity) -> int | None:
+    """When DynamoDB may drop the item: 30 days after its end, until which it can be brought back. Reads go by the clock."""
+    ends = entity.deleted_at or entity.expires_at
+    return int((ends + RESTORABLE).timestamp()) if ends else None

