@@ -13,7 +13,7 @@ def problem(
 ) -> JSONResponse:
     request_id = str(uuid.uuid4())
     body: dict[str, Any] = {
-        "type": "about:blank",
+        "type": f"https://tidemark.dev/problems/{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
