@@ -343,7 +343,7 @@ RULES: tuple[tuple[re.Pattern[str], Handler], ...] = (
     (
         re.compile(
             r"\b(?:in|since|until|during|by|before|after|from|back in|of|between) (?:the year )?(?P<y>(?:19"
-            r"|20)\d\d)\b(?![-/.:\d])",
+            r"|20)\d\d)\b(?![-/:\d]|\.\d)",
             re.I,
         ),
         _year_only,

@@ -42,10 +42,13 @@ KIN_OF = re.compile(
     rf"|^(?P<name2>{NAME}) is (?P<who3>{NAME})'s (?P<role3>(?i:{KIN}))$"
 )
 FAVOURITE = re.compile(
-    rf"^(?:(?i:{POSS}|(?P<who>{NAME})'s)) (?i:(?:all[- ]time |absolute )?favou?rite) (?P<what>.+?) (?:is|are"
+    rf"^(?:(?i:{POSS}|(?P<who>{NAME})'s)) (?i:(?:all[- ]time |absolute )?(?:favou?rite|fav)) (?P<what>.+?) (?:is|are"
     rf"|has always been|will always be) (?:the |now |still )?(?P<value>.+)$"
 )
-FAVOURITE_LAST = re.compile(rf"^(?P<value>.+?) (?:is|are) (?i:{POSS}) (?i:(?:all[- ]time |absolute )?favou?rite)(?: (?P<what>.+))?$")
+FAVOURITE_LAST = re.compile(
+    rf"^(?P<value>.+?) (?:is|are) (?i:{POSS}) (?i:(?:all[- ]time |absolute )?(?:favou?rite|fav))(?:"
+    rf" (?P<what>.+))?$"
+)
 CALLED = re.compile(rf"^(?i:{POSS}|the) (?P<what>{NP})(?: (?:is|are|was) (?:called|named|nicknamed)|'s name is) (?P<name>.+)$")
 MY_NAME = re.compile(
     rf"^(?i:my (?:full |real |first |last )?name is|call me|people call me|everyone calls me|friends call me|you"
@@ -108,7 +111,7 @@ def _names(clause: str, message: SourceMessage, people: People, greeted: bool) -
         found = I_AM_NAME.match(clause)
     if not found:
         full = I_AM_NAME.match(clause)
-        found = full if full and " " in full["name"] and full.end() == len(clause) else None
+        found = full if full and " " in full["name"] and re.match(r"$|,? an? ", clause[full.end("name") :]) else None
     if found and found["name"].split()[0].casefold() not in NOT_A_NAME:
         name = found["name"]
         yield (

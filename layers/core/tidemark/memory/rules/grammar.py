@@ -5,6 +5,10 @@ import re
 from tidemark.text import words
 
 CONTRACTIONS = (
+    # As people type them in haste.
+    (re.compile(r"\b(i)m\b", re.I), r"\1 am"),
+    (re.compile(r"\b(i)ve\b", re.I), r"\1 have"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|wo|ca|has|have)nt\b", re.I), r"\1n't"),
     (re.compile(r"\b([Nn]ame)'s (?=[A-Z])"), r"\1 is "),
     (re.compile(r"\b(ca)n't\b", re.I), r"cannot"),
     (re.compile(r"\b(wo)n't\b", re.I), r"will not"),
@@ -26,7 +30,8 @@ CONTRACTIONS = (
     (re.compile(r"\b(he|she)'s\b", re.I), r"\1 is"),
 )
 MARKER = re.compile(
-    r"^(?:(?:actually|well|oh|ah|hmm|um|so|and|but|also|btw|by the way|fyi|hi|hello|hey(?: there)?|yes|yeah|no|nope|ok(?:ay)?"
+    r"^(?:(?-i:[A-Z])\w{2,12}:\s+(?=(?:i|my|we|our)\b)|(?:actually|well|oh|ah|hmm|um|so|and|but|also|btw|by the way|fyi|hi|hello"
+    r"|hey(?: there)?|yes|yeah|no|nope|ok(?:ay)?"
     r"|right|anyway|plus|then|look|listen"
     r"|honestly|personally|basically|in fact|to be honest|tbh|for the record|just so you know|just to let you know|for your"
     r" information|you know|as you know|correction|update"
@@ -67,7 +72,8 @@ SPLIT = re.compile(
     rf"|she)\s+\w+)|,?\s+(?:and|but)\s+(?:also\s+|now\s+)?(?=(?:{VERBS})\s)",
     re.IGNORECASE,
 )
-CLAUSE_SUBJECT = re.compile(r"^(?:I|we|my|our|he|she|they|the|his|her|their|[A-Z])", re.IGNORECASE)
+# A clause that only tells when.
+SUBORDINATE = re.compile(r"\s*(?:when|whenever|while|although|though|as|after|before|once|until|where|by the time)\b", re.IGNORECASE)
 ADVERB = re.compile(
     r"\b(?:really|absolutely|also|just|still|currently|always|usually|mostly|actually|recently|finally|definitely|honestly"
     r"|certainly|simply|truly|particularly|especially|probably|now|quite|totally|already"
@@ -112,7 +118,7 @@ def plain(sentence: str) -> str:
 
 def clauses(text: str) -> list[str]:
     """The clauses of a sentence; one without a subject of its own takes that of the clause before."""
-    parts = [part.strip(" ,") for part in SPLIT.split(text) if part.strip(" ,")]
+    parts = [part.strip(" ,") for part in SPLIT.split(text) if part.strip(" ,") and not SUBORDINATE.match(part)]
     made: list[str] = []
     for part in parts:
         head = re.match(r"^(?:I|we|he|she|they|[A-Z]\w+|(?:[Mm]y|[Oo]ur) \w+(?: [A-Z]\w+)?)\b", made[-1]) if made else None

@@ -77,7 +77,7 @@ class People:
     def of_role(self, role: str, chinese: bool = False) -> Mention:
         """The person of a role; the role itself is the name while no other is known."""
         name = self.by_role.get(role_of(role)) or role
-        self.last = name
+        self.by_role[role_of(role)] = self.last = name
         return mention(name, role, chinese)
 
     def of_name(self, name: str) -> Mention:

@@ -243,6 +243,8 @@ def quit_job(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
 def job(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     role = cut(re.split(r"\s+(?:at|for|in|with|from|by)\s+", found["o"], maxsplit=1)[0])
     head = role.split()[-1] if role else ""
+    if re.fullmatch(NAME, role) and not role.isupper():
+        return None
     if len(role.split()) > 4 or head.casefold() in NO_JOB or not (JOB_ENDS.search(head) or found.groupdict().get("as")):
         return None
     where = re.search(rf"\b(?:at|for) (?:the )?({NAME})", phrase)
