@@ -20,13 +20,12 @@ check: .venv/.synced ## Format, lint and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
-# SAM builds with the Python of the runtime; a pyenv shim answers only for a version that is switched on.
-build: export PYENV_VERSION := $(shell pyenv latest 3.13 2>/dev/null)
 build: export SAM_CLI_TELEMETRY := 0
 build: export AWS_DEFAULT_REGION ?= us-east-1
 build: requirements ## Validate template.yaml and build what `sam deploy` uploads; needs Python 3.13
 	$(BIN)/sam validate --lint
-	$(BIN)/sam build
+	# SAM builds with the Python of the runtime; a pyenv shim answers only for a version that is switched on.
+	PYENV_VERSION="$$(pyenv latest 3.13 2>/dev/null)" $(BIN)/sam build
 
 requirements: .venv/.synced ## Export the dependencies layer from uv.lock
 	$(UV) export --quiet --frozen --no-dev --no-emit-project --extra opensearch --no-header --no-annotate -o layers/dependencies/requirements.txt
