@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+LONG_BYTES = 128 * 1024 * 1024  # a few seconds to play back
+
 Item = dict[str, Any]
 _Emit = Callable[..., None]
 
@@ -57,6 +59,9 @@ class Journal:
                 break  # the line that the crash cut short; it was never answered
             played += self._play(entry)
         return played
+
+    def is_long(self) -> bool:
+        return self._path.stat().st_size > LONG_BYTES
 
     def restart(self) -> None:
         """Begin anew after a snapshot, with only the stream records that nobody has read."""

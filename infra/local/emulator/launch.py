@@ -51,6 +51,13 @@ def _release_messages(sqs: Any) -> None:
                 message["visible_at"] = min(message["visible_at"], time.time())
 
 
+def _keep_short(journal: Journal, app: Any, save: Callable[[], None]) -> None:
+    while True:
+        time.sleep(10)
+        if journal.is_long() and app._MAIN_LOOP is not None:
+            app._MAIN_LOOP.call_soon_threadsafe(save)
+
+
 def _log_functions(functions: Any, path: Path) -> None:
     lock = threading.Lock()
 
@@ -98,6 +105,7 @@ def main() -> None:
     # After a deployment, so that functions and routes survive a crash as the tables do.
     signal.signal(signal.SIGUSR1, lambda *_: app._MAIN_LOOP.call_soon_threadsafe(save))
     threading.Thread(target=_leave_with_parent, args=(app, leave), daemon=True).start()
+    threading.Thread(target=_keep_short, args=(journal, app, save), daemon=True).start()
     threading.Thread(target=_save_queues, args=(sqs, persistence), daemon=True).start()
     sys.argv = ["ministack"]
     app.main()
