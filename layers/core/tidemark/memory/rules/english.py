@@ -88,11 +88,32 @@ VAGUE = re.compile(
 )
 
 
+# What is said to the other side of the conversation is no fact about this one.
+TO_YOU = re.compile(r"\b(?:you|your|yours|yourself|y'all|ya)\b", re.IGNORECASE)
+# Steps of a life that are worth keeping without their day.
+ACHIEVED = re.compile(
+    r"(?:have |has )?(?:finished|completed|won|passed|graduated|founded|started|published|launched|bought|sold|adopted|built"
+    r"|retired|earned|received|signed up|participated|enrolled|inherited|lost|broke|opened|gave birth)\b",
+    re.IGNORECASE,
+)
+# What one does as a part of one's life, where the predicate table has no place for it.
+LIFE_VERB = re.compile(
+    r"(?:(?:go|commute|travel|drive|walk|cycle|belong|listen|donate|subscribe|report) (?:to|by|for)\b|(?:work|keep|collect|drive|ride"
+    r"|volunteer|attend|visit|cook|bake|paint|draw|write|read|swim|jog|wake|sleep|meditate|train"
+    r"|exercise|sing|dance|garden|grow|raise|breed|sell|make|build|repair|fix|knit|sew|brew|coach|lead|manage|rent|wear|take|watch"
+    r"|ski|surf|climb|hike|camp|invest|freelance|tutor|run|carry|pay|fish|hunt|support"
+    r"|follow|store|park|call|share|own|host|organi[sz]e|maintain|operate|administer|publish|record|study|practi[cs]e|lift|row"
+    r"|sail|skate)s?\b)",
+    re.IGNORECASE,
+)
+
+
 def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
     """Everything that a sentence asserts, clause by clause."""
     greeted = bool(GREETED.match(sentence))
     for clause in clauses(plain(sentence)):
-        yield from _clause(clause, message, people, greeted)
+        if not TO_YOU.search(clause) and not re.search(r"\bcannot wait\b", clause):
+            yield from _clause(clause, message, people, greeted)
 
 
 def _clause(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
@@ -256,7 +277,7 @@ def _about_user(clause: str, message: SourceMessage) -> list[Found]:
     team = found["who"].casefold() == "we"
     made = list(_predicate(found["rest"], USER))
     if not made:
-        made = [(said, USER) for said in _generic(found["rest"], message)]
+        made = [(said, USER) for said in _generic(ADVERB.sub("", f"{found['rest']} ").strip(), message)]
     return (
         [(replace(said, phrase=f"team {said.phrase}", properties={**said.properties, "who": "we"}), subject) for said, subject in made]
         if team
@@ -287,19 +308,28 @@ def _told(rest: str, subject: Subject, message: SourceMessage) -> list[Found]:
     return made or [(said, subject) for said in _generic(rest, message, third_person=True)]
 
 
+# A verb that can belong to one person or thing: third person, past or perfect.
+FINITE = re.compile(
+    rf"(?:\w+ly |also |still |now |just )?(?:{PAST_VERBS}|is|was|has|had|does|did|no longer|will|\w+ed"
+    rf"|[a-z]+s)\b",
+    re.IGNORECASE,
+)
 PERSONAL = frozenset({"preference", "home", "work", "skill", "goal", "health", "age", "status", "possession", "origin", "project"})
 
 
 def _told_of_name(name: str, rest: str, message: SourceMessage, people: People) -> list[Found]:
-    """A capitalised subject is a person where the predicate is one of persons, else a thing of that name."""
+    """A capitalised subject is a person where the predicate is one of persons, else a thing of that name.
+
+    A common word has its capital from the beginning of the sentence and names nothing ("Glad to see it", "Running can help").
+    """
     made = list(_predicate(rest, USER))
     thing = predicates.type_of(name)
-    human = people.knows(name) or bool(HUMAN_VERB.match(rest)) or any(said.category in PERSONAL for said, _ in made)
+    finite = bool(FINITE.match(rest)) and not name.endswith(("ing", "ly"))
+    human = people.knows(name) or (finite and (bool(HUMAN_VERB.match(rest)) or any(said.category in PERSONAL for said, _ in made)))
     person = thing == "concept" and human and name != name.upper()
-    mention = people.of_name(name) if person else Mention(name=name, entity_type=thing)
-    # A common word at the beginning of a sentence has its capital from there and names nothing.
-    named = person or thing != "concept" or " " in name or bool(re.search(r"\d|\w[A-Z]", name))
-    subject = Subject(name, mention if named else None, user=False)
+    if not (person or thing != "concept" or (finite and (" " in name or re.search(r"\d|\w[A-Z]", name)))):
+        return []
+    subject = Subject(name, people.of_name(name) if person else Mention(name=name, entity_type=thing), user=False)
     if made:
         return [(replace(said, entity_type="fact") if said.category == "tool" and not person else said, subject) for said, _ in made]
     return [] if COPULA.match(f"{name} {rest}") else [(said, subject) for said in _generic(rest, message, third_person=True)]
@@ -315,6 +345,7 @@ def _predicate(rest: str, subject: Subject) -> Iterator[Found]:
         be = re.match(r"^(?:am|is|are|was|were)\b", phrase)
         can = re.match(r"^can\b", phrase)
         phrase = f"{be[0] + ' ' if be else ''}{'can ' if can else ''}{phrase[negated.end() :]}"
+    phrase = re.sub(rf"^(?:have|has) been (?={predicates.DIETS})", "am ", phrase)
     for single in _each(re.sub(r"\s*\b(?:any ?more|any longer)$", "", phrase)):
         said = predicates.draft(single, negative)
         if said and ended and negative:
@@ -434,9 +465,20 @@ def _generic(rest: str, message: SourceMessage, third_person: bool = False) -> l
     polarity: Polarity = "negative" if negative else "positive"
     if spans and not negative:
         return [Draft(said, category="event", properties={"event": phrase[:120]})]
+    if ACHIEVED.match(phrase) or re.match(r"(?:have|has) been \w+ing\b", phrase):
+        return [Draft(said, category="experience")]
     past = verb in PAST or verb.endswith("ed")
-    if not past and not negative and not re.match(r"(?:am|is|are|will|can|may|must|should|shall|need|have to|had|been)\b", phrase):
-        return [Draft(said, category="habit", polarity=polarity)]
+    if (
+        not past
+        and not negative
+        and not re.match(
+            r"(?:am|is|are|will|can|cannot|could|may|must|should|shall|need|have|has|had"
+            r"|been|get|gets)\b",
+            phrase,
+        )
+    ):
+        lasting = third_person or negative or bool(LIFE_VERB.match(phrase)) or bool(EXACT.search(phrase))
+        return [Draft(said, category="habit", polarity=polarity, importance="medium" if lasting else "low")]
     return [Draft(said, category="general", importance="medium" if EXACT.search(phrase) else "low", polarity=polarity)]
 
 

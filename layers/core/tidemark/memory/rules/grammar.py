@@ -39,7 +39,8 @@ MARKER = re.compile(
     r"|besides|however|though|still|these days|nowadays"
     r"|right now|currently|at the moment|luckily|unfortunately|sadly|finally|recently|lately|of course|obviously|as of (?:today"
     r"|now)|from now on)(?: that)?\s*[,:!.–—-]+\s*"
-    r"|(?:and|but|so|also|then|plus|because|since|however|actually|currently|nowadays|recently|honestly|personally|well|oh|yes|hi|hello)\s+"
+    r"|(?:and|but|so|also|then|plus|because|since|btw|fyi|ps|however|actually|currently|nowadays|recently|honestly|personally|well"
+    r"|oh|yes|hi|hello)\s+"
     r"|(?:i (?:think|guess|believe|suppose|should (?:add|mention|say)|must (?:say|admit)|have to (?:say|admit)|just wanted to"
     r" (?:say|mention)|want(?:ed)? to (?:mention|add|say))(?: that)?|it is true that|the (?:fact|truth|thing) is(?: that)?|note"
     r" that|(?:please )?remember that|know that)\s+)+",
@@ -67,7 +68,7 @@ VERBS = (
     "|hates|dislikes|enjoys|prefers|wants|knows|drives|runs|teaches|keeps"
 )
 SPLIT = re.compile(
-    rf"\s*;\s*|,?\s+(?:and|but|so|while|whereas|yet|and then)\s+(?:now\s+|also\s+|then\s+)?(?=(?:i|we|my|our|he|she|they)\b)"
+    rf"\s*;\s*|\s+[-–—]+\s+|,?\s+(?:and|but|so|while|whereas|yet|and then)\s+(?:now\s+|also\s+|then\s+)?(?=(?:i|we|my|our|he|she|they)\b)"
     rf"|,\s+(?=(?:i|we|my|our|he"
     rf"|she)\s+\w+)|,?\s+(?:and|but)\s+(?:also\s+|now\s+)?(?=(?:{VERBS})\s)",
     re.IGNORECASE,
@@ -120,11 +121,33 @@ def clauses(text: str) -> list[str]:
     """The clauses of a sentence; one without a subject of its own takes that of the clause before."""
     parts = [part.strip(" ,") for part in SPLIT.split(text) if part.strip(" ,") and not SUBORDINATE.match(part)]
     made: list[str] = []
-    for part in parts:
+    for part in _joined(parts):
         head = re.match(r"^(?:I|we|he|she|they|[A-Z]\w+|(?:[Mm]y|[Oo]ur) \w+(?: [A-Z]\w+)?)\b", made[-1]) if made else None
         own = re.match(r"(?:i|we|my|our|he|she|they|the|his|her|their)\b", part, re.IGNORECASE)
         made.append(part if own or head is None else f"{head[0]} {part}")
     return made
+
+
+PARALLEL = re.compile(r"^(?:I|we) (?:\w+ly |also |now )?(?P<verb>\w+)\b", re.IGNORECASE)
+OWN_SUBJECT = re.compile(r"(?:i|we|my|our|he|she|they|the|his|her|their)\b", re.IGNORECASE)
+
+
+def _joined(parts: list[str]) -> list[str]:
+    """ "energy and love" is no second predicate: a part without a subject stands alone only beside a verb of the same tense."""
+    made: list[str] = []
+    for part in parts:
+        before = PARALLEL.match(made[-1]) if made else None
+        past = bool(before) and before is not None and _is_past(before["verb"])
+        if made and not OWN_SUBJECT.match(part) and before and past != _is_past(part.split()[0]):
+            made[-1] = f"{made[-1]} and {part}"
+        else:
+            made.append(part)
+    return made
+
+
+def _is_past(verb: str) -> bool:
+    low = verb.casefold()
+    return low in PAST or (low.endswith("ed") and low != "need")
 
 
 def third(verb_phrase: str) -> str:

@@ -77,8 +77,10 @@ SMALL_TALK = re.compile(
     r"|find|agree|do)|am unable|am not able|do not know|don't know|love (?:it|that|this|you)|like (?:it"
     r"|that|this|you)|hate (?:it|that|this))\b[^.]{0,30}$"
     r"|^\W*(?:i (?:cannot|can't|am unable to|am not able to|won't) (?:help|assist|do|provide|comply|fulfil|continue|answer))\b"
-    r"|^\W*(?:sounds|looks|seems|feels|makes|works)\b|\bas an ai\b|\blanguage model\b"
-    r"|^\W*(?:你好|您好|谢谢|多谢|好的|好吧|嗯|哈哈|再见|早上好|晚上好|晚安|没事|没问题|对|是的|不是|行|可以|太好了|不错|明白了?|知道了|抱歉|对不起|辛苦了|加油|我(?:很好|明白|知道|同意|不知道|累了|饿了|不能"
+    r"|^\W*(?:sounds|looks|seems|feels|here(?:'s| is| are)|glad|good to|nice to|great to|so (?:glad|happy|proud)|makes|works)\b"
+    r"|\bas an ai\b|\blanguage model\b"
+    r"|^\W*(?:你好|您好|谢谢|多谢|好的|好吧|嗯|哈哈|再见|早上好|晚上好|晚安|没事|没问题|对|是的|不是|行|可以|太好了|不错|明白了?|知道了|抱歉|对不起|辛苦了|加油|我(?:很好|明白|知道|同意|不知道|累了|饿了"
+    r"|不能(?:帮|提供|回答|协助)"
     r"|无法).{0,8}|(?:这|那|它|真|太|好).{0,12})\W*$"
     r"|作为(?:一个)?(?:AI|人工智能)|我(?:爱|喜欢|想|恨)你",
     re.IGNORECASE,

@@ -72,6 +72,13 @@ EVENT_THING = re.compile(
 )
 
 
+CLUB = re.compile(
+    r"\b(?:group|club|class|course|gym|choir|church|band|league|society|community|forum|session|programme|program"
+    r"|party|association|orchestra|chat|server|meeting|call|workshop)\b",
+    re.IGNORECASE,
+)
+
+
 def cut(text: str) -> str:
     """An object without the circumstances behind it."""
     return TAIL.sub("", text).strip(" ,.;:!\"'")
@@ -143,6 +150,8 @@ def intolerance(found: re.Match[str], phrase: str, negative: bool) -> Draft | No
 
 def feeling(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     thing = cut(found["o"])
+    if re.match(r"(?:how|what|it|that|this|him|her|them)\b", thing, re.IGNORECASE):
+        return None
     polarity: Polarity = "negative" if negative else "positive"
     said = _made(phrase, negative)
     return Draft(
@@ -207,6 +216,8 @@ def employer(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     role = re.search(r"\bas (?:an? |the )?(.+)$", phrase)
     if not org or re.match(r"(?:it|home|night|that|this|them|you|him|her|myself|the (?:moment|weekend))\b", org, re.IGNORECASE):
         return None
+    if phrase.split(maxsplit=1)[0] in ("joined", "have", "has", "just") and CLUB.search(org):
+        return Draft(third(phrase), category="membership", properties={"member of": org})
     name = capitals(org)
     kept = {"employer": org} | ({"role": cut(role[1])} if role else {})
     return Draft(
@@ -328,7 +339,8 @@ def project(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
 def goal(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     aim = cut(found["o"]) if not re.match(r".*\b(?:in|before|by|until|next|this|on)\b", found["o"]) else found["o"].strip()
     if not aim or re.match(
-        r"(?:be able to )?(?:know|ask|understand|see|hear|say|talk|tell|thank|make sure|go to bed|sleep|die"
+        r"(?:be able to )?(?:know|ask|understand|(?:see|hear) (?:if|how|what|you|it|that|them|him|her|more)\b|say|talk|tell|thank"
+        r"|make sure|go to bed|sleep|die"
         r"|you\b|it\b|that\b|this\b)",
         aim,
         re.IGNORECASE,
@@ -481,7 +493,11 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|restoring|making|launching|prototyping|organi[sz]ing|composing|knitting|researching) {OBJECT}",
         project,
     ),
-    _rule(rf"(?:am|is|are|was diagnosed as|got) (?:\w+ly )?(?P<o>(?:{DIETS}|allergic to .+|intolerant to .+))", condition),
+    _rule(
+        rf"(?:am|is|are|was diagnosed as|got) (?:\w+ly )?(?P<o>(?:{DIETS}|allergic to .+|intolerant to .+))(?: (?:for|since)"
+        rf" .+)?",
+        condition,
+    ),
     _rule(rf"(?:am|is|are) an? (?P<o>{DIETS})", condition),
     _rule(
         rf"(?:have|has|suffer from|suffers from|was diagnosed with|have been diagnosed with|got diagnosed with|live with|am"
@@ -508,11 +524,18 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(
         rf"(?:speak|speaks|am fluent in|is fluent in|am learning|is learning|learn|learned|am studying|is studying|study|studies"
         rf"|studied|can speak|program in|code in|write code in|am good at|is good at|am bad at|am experienced in|am proficient in"
-        rf"|is proficient in|specialize in|speciali[sz]es? in|major in|teach|teaches|play|plays|am taking lessons in|practi[cs]e"
+        rf"|is proficient in|specialize in|speciali[sz]es? in|major in|play|plays|am taking lessons in|practi[cs]e"
         rf"|practi[cs]es|train in) {OBJECT}",
         skill,
     ),
-    _rule(rf"(?:can|cannot|know how to|knows how to|am able to|learned how to|learnt to|learned to) {OBJECT}", skill),
+    _rule(
+        r"(?:can|cannot|am able to|is able to) (?P<o>(?:play|speak|cook|swim|drive|ride|code|program|dance|sing|ski|surf|sew|knit"
+        r"|weld|juggle|type|read|write"
+        r"|draw|paint|fly|sail|dive|climb|skate|bake|repair|build|solder|cycle|whistle|hear|see|walk)\b.*)",
+        skill,
+    ),
+    _rule(rf"(?:know how to|knows how to|learned how to|learnt to|learned to|learnt how to) {OBJECT}", skill),
+    _rule(r"(?:teach|teaches) (?P<o>(?!people|him|her|them|us|kids\b|children|others|my|everyone).+)", skill),
     _rule(rf"(?:know|knows) {OBJECT}", known_thing),
     _rule(
         rf"(?:want|wants|would like|would love|plan|plans|am planning|is planning|are planning|hope|hopes|am hoping|intend"
