@@ -7,6 +7,7 @@ questions pass.
 
 import argparse
 import json
+import math
 import random
 import tempfile
 from base64 import b64encode
@@ -106,7 +107,7 @@ def fitted(asked: list[Asked], start: Calibration) -> Calibration:
     text_bias, coverage = logistic([[c.coverage] for _, c in answers if c.coverage], [[c.coverage] for _, c in others if c.coverage])
     calibration = replace(start, bias=bias, above_mean=above_mean, above_nearest=above_nearest, text_bias=text_bias, text_coverage=coverage)
     with_vector = [calibration.evidence(c, a.background).total for a, c in answers]
-    return replace(calibration, floor=float(np.quantile(with_vector, 1 - PASSING)), text_floor=TEXT_FLOOR)
+    return replace(calibration, floor=math.floor(100 * np.quantile(with_vector, 1 - PASSING)) / 100, text_floor=TEXT_FLOOR)
 
 
 def logistic(positive: list[list[float]], negative: list[list[float]]) -> list[float]:
@@ -146,7 +147,7 @@ def passes(asked: Asked, calibration: Calibration, vectors: bool) -> bool:
 
 
 def stored(calibration: Calibration, background: list[str], embedder: Embedder) -> dict[str, Any]:
-    packed = np.rint(np.array(calibration.background) * 400).clip(-127, 127).astype(np.int8).tobytes()
+    packed = np.rint(np.array(calibration.background) * 30_000).astype("<i2").tobytes()
     return {
         "provenance": "tests/bench/calibrate.py on tests/bench/calibration_pairs.json, both written for this project",
         "spread": calibration.spread,

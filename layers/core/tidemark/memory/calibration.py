@@ -7,6 +7,7 @@ whether a scope holds one memory or ten thousand. `data/calibration.json` says w
 
 import json
 import math
+import sys
 from array import array
 from base64 import b64decode
 from collections.abc import Sequence
@@ -119,8 +120,10 @@ def _stored() -> dict[str, Any]:
 
 
 def _unpacked(packed: str, dimension: int) -> tuple[tuple[float, ...], ...]:
-    """Vectors stored as one signed byte a dimension, made unit vectors again."""
-    values = array("b", b64decode(packed))
+    """Vectors stored as little-endian 16-bit integers, made unit vectors again."""
+    values = array("h", b64decode(packed))
+    if sys.byteorder == "big":
+        values.byteswap()
     return tuple(_unit(values[start : start + dimension]) for start in range(0, len(values), dimension))
 
 
