@@ -47,9 +47,10 @@ def _talk(credentials: Credentials, client: httpx.Client) -> None:
 
 def _print_curl(credentials: Credentials, credentials_file: str) -> None:
     read = f"python3 -c \"import json; print(json.load(open({credentials_file!r}))['api_key'])\""
-    post = f'curl -s -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" {credentials.base_url}/v1/conversations'
+    post = 'curl -s -H "Authorization: Bearer $KEY" -H "Content-Type: application/json"'
+    conversations = f"{credentials.base_url}/v1/conversations"
     conversation, question = json.dumps({"external_subject_id": SUBJECT}), json.dumps({"content": SECOND[0]})
     print("  To repeat it:\n")
     print(f"    KEY=$({read})")
-    print(f"    {post} -d {shlex.quote(conversation)}")
-    print(f"    {post}/CONVERSATION_ID/messages?external_subject_id={SUBJECT} -d {shlex.quote(question)}\n")
+    print(f"    {post} {conversations} -d {shlex.quote(conversation)}")
+    print(f'    {post} "{conversations}/CONVERSATION_ID/messages?external_subject_id={SUBJECT}" -d {shlex.quote(question)}\n')
