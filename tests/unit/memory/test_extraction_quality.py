@@ -64,9 +64,13 @@ def rows(name: str, language: str) -> list[dict[str, Any]]:
     return [row for row in listed if row["language"] == language]
 
 
+SETS = ["extraction_labelled.jsonl", "extraction_held_out.jsonl", "extraction_fresh.jsonl"]
+
+
+@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_rules_are_right_about_labelled_turns(language: str) -> None:
-    score = measured(rows("extraction_labelled.jsonl", language))
+def test_rules_are_right_about_labelled_turns(name: str, language: str) -> None:
+    score = measured(rows(name, language))
     sys.stdout.write(
         f"\n{language}: precision {score.precision:.3f} ({score.right}/{score.given}), recall {score.recall:.3f}"
         f" ({score.found}/{score.wanted})"

@@ -27,7 +27,7 @@ SUBJECT = re.compile(
     rf"|讨厌))?|^(?P<i>我(?!的|们))|^(?P<he>他|她)(?!们|的)"
 )
 MINE = re.compile(
-    r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|我家的?(?=[\u4e00-\u9fff]{1,3}叫)|我(?=老家|家|公司|办公室|学校|家乡|单位)|(?P<other>(?!我|他|她"
+    r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|我家的?(?=[\u4e00-\u9fff]{1,3}叫)|我们?(?=老家|家|公司|办公室|学校|家乡|单位|团队)|(?P<other>(?!我|他|她"
     r"|你)[\u4e00-\u9fffA-Za-z]{2,12}?)的)(?P<what>[^，,是叫在的]{1,12}?)(?:的名字)?"
     r"(?P<verb>叫做?|名叫|取名为?|是|在|为|：|:)(?P<value>[^，,]{1,60})$"
 )
@@ -42,6 +42,11 @@ FAVOURITE = re.compile(
 ATTRIBUTE = re.compile(
     r"^(?P<what>[\u4e00-\u9fffA-Za-z]{0,12}(?:代号|名称|端口|地址|电话|号码|编号|预算|价格|日期|时间|期限|版本|负责人|域名|地点|状态|型号|房号|车牌|暗号))"
     r"(?:是|为|在|定为|改为|改成|定在|改到了?|：|:)(?P<value>[^，,]{1,60})$"
+)
+# What one does or went through, where no rule has a place for it.
+LIFE = re.compile(
+    r"(?:已经)?(?:每[天周月年]|报名|参加|骑|开车|坐|跑|走路|锻炼|健身|教|卖|租|收集|收藏|种|养|负责|管理|带领|毕业|考上|通过了|获得|赢|出生|长大|怀孕|生了|加入|完成|练|开了|创办|创业|经营|投资|写过|去过|当过|信"
+    r"|失去|搬|换了|修|做饭|烘焙|画画|摄影|钓鱼|露营|滑雪|冲浪|游泳|爬山)"
 )
 HAPPENS = re.compile(r"改到|改在|定在|推迟|提前|安排在|开始|结束|截止|到期|举行|上线|发布|出发|起飞|开会|开业|关闭|修好|完成")
 NOT_NAMED = re.compile(r"^(?:这|那|它|我|你|什么|谁|一个|一名|一位|很|不|在|去|来|有|的)")
@@ -62,7 +67,7 @@ def preference(found: re.Match[str], clause: str) -> Draft | None:
     if not thing or re.match(r"^(?:你|您|它|这|那|他|她|的)", thing):
         return None
     key = re.sub("^[吃喝]", "", thing) or thing
-    against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害怕", found["v"]))
+    against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害?怕|恐惧", found["v"]))
     attitude = "不喜欢" if against else "喜欢"
     kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
     polarity: Polarity = "negative" if against else "positive"
@@ -252,10 +257,11 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?P<no>没有|没)?(?:有|患有|患了|得了|患)(?P<o>{CONDITIONS})", health),
     _rule(r"(?P<no>不再|不)?(?:是|吃)(?:一?[名个位])?(?P<o>素食者|素食主义者|纯素者|素|左撇子|色盲)", health),
     _rule(rf"(?:以前|曾经|曾|过去|小时候)(?:是|在|住在?|做过?|当过?|养过?){OBJECT}", former),
+    _rule(rf"(?P<no>(?!))?(?P<v>怕|害怕|恐惧){OBJECT}", preference),
     _rule(r"(?:戒(?:掉)?|开始|放弃)(?P<o>[^，,]{1,12}?)(?:了|吧)?", habit),
     _rule(r"(?:已经)?(?P<o>结婚|离婚|单身|订婚|退休|失业|怀孕)了?", status),
     _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){OBJECT}", preference),
-    _rule(rf"(?P<no>从不|不能|不可以|不)(?P<v>吃|喝|抽|碰){OBJECT}", preference),
+    _rule(rf"(?P<no>从不|不再|再也不|不能|不可以|不)(?P<v>吃|喝|抽|碰){OBJECT}", preference),
     _rule(
         rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){OBJECT}",
         skill,
@@ -401,7 +407,7 @@ def _predicate(rest: str, message: SourceMessage) -> Iterator[Draft]:
     if not clause or re.match(r"^(?:是|很|有点|觉得|认为|知道|同意|明白|没|不)", clause):
         return
     dated = bool(resolve(rest, message.at))
-    if dated or EXACT.search(clause):
+    if dated or EXACT.search(clause) or LIFE.match(clause):
         yield Draft(rest, category="event" if dated else "general", properties={"event": rest} if dated else {})
 
 

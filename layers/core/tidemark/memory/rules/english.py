@@ -55,7 +55,7 @@ MY_NAME = re.compile(
     rf" can call me|i go by) (?P<name>{NAME})\b"
 )
 I_AM_NAME = re.compile(rf"^I am (?P<name>{NAME})(?:$|,? (?:and|from|a|an|the)\b)")
-GREETED = re.compile(r"^\W*(?:hi|hello|hey|good \w+)\b", re.IGNORECASE)
+GREETED = re.compile(r"^\W*(?:hi|hello|hey|good \w+|(?:quick |short )?intro(?:duction)?|about me)\b", re.IGNORECASE)
 COPULA = re.compile(
     rf"^(?P<np>(?:(?i:my|our|the|his|her|their)|{NAME}'s|[A-Z][\w-]*) (?:{NP})|(?P<bare>{NAME})) (?P<be>is|are|was"
     rf"|were|takes? place|stands?|lies|sits|hangs?|costs?|starts?|begins?|ends?|runs?|answers?|gets?|comes?|leaves?|closes?|opens?"

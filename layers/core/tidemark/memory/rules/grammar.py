@@ -30,7 +30,8 @@ CONTRACTIONS = (
     (re.compile(r"\b(he|she)'s\b", re.I), r"\1 is"),
 )
 MARKER = re.compile(
-    r"^(?:(?-i:[A-Z])\w{2,12}:\s+(?=(?:i|my|we|our)\b)|(?:actually|well|oh|ah|hmm|um|so|and|but|also|btw|by the way|fyi|hi|hello"
+    r"^(?:(?-i:[A-Z])\w{2,12}(?: \w{2,12})?:\s+(?=(?:i|my|we|our)\b)|(?:actually|well|oh|ah|hmm|um|so|and|but|also|btw|by the way"
+    r"|fyi|hi|hello"
     r"|hey(?: there)?|yes|yeah|no|nope|ok(?:ay)?"
     r"|right|anyway|plus|then|look|listen"
     r"|honestly|personally|basically|in fact|to be honest|tbh|for the record|just so you know|just to let you know|for your"

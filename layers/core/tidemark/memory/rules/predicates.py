@@ -430,6 +430,12 @@ def former(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     return None if negative else Draft(third(phrase), category="former", importance="low")
 
 
+def trait(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
+    return Draft(
+        _made(phrase, negative), category="trait", polarity="negative" if negative else "positive", properties={"trait": found["o"]}
+    )
+
+
 def knows_person(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     name = found["o"]
     return (
@@ -518,7 +524,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|care for|(?:am|is|are) {FAN}) {OBJECT}",
         lambda f, p, n: avoided(f, p, n) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
     ),
-    _rule(rf"cannot (?:eat|drink|tolerate|digest) {OBJECT}", intolerance),
+    _rule(rf"cannot (?:eat|drink|tolerate|digest|have(?! (?:it|that|this|you|an?|the|any|everything)\b)) {OBJECT}", intolerance),
     _rule(rf"(?:am|is|are) (?P<v>afraid of|scared of|terrified of|interested in|curious about|proud of) {OBJECT}", feeling),
     _rule(r"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
     _rule(
@@ -562,6 +568,12 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
             if re.match(r"(?:am|is|are|became|was|have become|just became|got promoted to|was promoted to) (?:an?|the|\w+)\b", p)
             else None
         ),
+    ),
+    _rule(
+        r"(?:am|is) an? (?P<o>(?:[\w-]+ ){0,3}(?:person|lover|enthusiast|fan|believer|owl|twin|parent|father|mother|dad|mum|mom"
+        r"|widow|widower|immigrant|native|citizen|member|beginner|smoker|non-smoker|drinker|introvert"
+        r"|extrovert|christian|muslim|buddhist|hindu|jew|atheist|veteran|survivor|owner|only child))",
+        trait,
     ),
     _rule(rf"know(?:s)? (?P<o>{NAME})", knows_person),
 )
