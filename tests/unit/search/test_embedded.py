@@ -119,3 +119,9 @@ def test_a_long_question_is_asked_by_its_rarest_words(tmp_path: Path) -> None:
     index.upsert([document(f"c{number}", " ".join(words[:100])) for number in range(5)])
     hits = {c.id: c.bm25 for c in index.search(Query("ten", "ada", "memory", " ".join([*words, "xylophone"]), 100))}
     assert hits.get("rare") is not None
+
+
+def test_a_place_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SearchUnavailableError):
+        EmbeddedIndex(tmp_path / "file" / "index.sqlite", "toy", 2)

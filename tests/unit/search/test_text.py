@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from tidemark.search.text import index_words, name_key, name_keys_in, query_words
 
@@ -63,3 +65,10 @@ def test_a_question_holds_the_names_that_are_whole_words_of_it() -> None:
     keys = name_keys_in("is New York nice?")
     assert {"new york", "york", "is new york nice"} <= keys
     assert keys.isdisjoint({"is", "yor", "new yor"})
+
+
+def test_threads_do_not_spoil_each_others_stems() -> None:
+    words = [f"{'abcdefghij'[n % 10]}{'klmnopqrst'[n // 10 % 10]}{'uvwxyzabcd'[n // 100]}ationally" for n in range(1000)]
+    with ThreadPoolExecutor(8) as pool:
+        stems = list(pool.map(index_words, words))
+    assert all(stem[0].startswith(word[:3]) for word, stem in zip(words, stems, strict=True))

@@ -47,7 +47,7 @@ class Database:
                 if not remaining:
                     raise SearchUnavailableError("the index is busy") from error
                 time.sleep(_PAUSE_SECONDS * (1 + random.random()))  # noqa: S311 - spreads the writers
-            except apsw.Error as error:
+            except (apsw.Error, OSError) as error:
                 raise SearchUnavailableError(f"the index cannot be used: {type(error).__name__}") from error
         raise AssertionError("unreachable")
 

@@ -9,8 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-
-import snowballstemmer  # type: ignore[import-untyped]
+from threading import Lock
+from typing import Any
 
 # Scripts that run on without spaces (Thai, Lao, Burmese, Khmer, kana, Han) and Hangul, whose particles stick to the word.
 _RUN = (
@@ -49,8 +49,6 @@ _SYMBOLS_IN_NAMES = frozenset("+#&@%$*=^|<>\\`")
 _QUERY_CHARACTERS = 4_000  # a question longer than this is asked by its beginning
 _NAME_TOKENS = 200
 _LONGEST_NAME = 12  # words, or characters of a script without spaces
-
-_stemmer = snowballstemmer.stemmer("english")
 
 
 def index_words(text: str) -> list[str]:
@@ -118,11 +116,23 @@ def _pairs(run: str) -> list[str]:
     return [run[position : position + 2] for position in range(len(run) - 1)]
 
 
+_stemming = Lock()  # a stemmer keeps the word it works on in itself
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    """Loaded at the first word: the package brings all of its languages along, 30 ms that a cold start should not pay."""
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    return snowballstemmer.stemmer("english")
+
+
 @lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    return str(_stemmer.stemWord(_BRITISH.sub(r"\1or", word)))
+    with _stemming:
+        return str(_stemmer().stemWord(_BRITISH.sub(r"\1or", word)))
 
 
 def _without_diacritics(text: str) -> str:
