@@ -62,6 +62,17 @@ def test_a_named_relative_is_one_person() -> None:
     assert [statement.subject for statement in made[1:]] == ["Selma", "Selma"]
 
 
+def test_a_relative_named_later_is_the_same_person() -> None:
+    made = learned("My sister lives in Lund.", "Her name is Ida.")
+    assert {mention.name for statement in made for mention in statement.mentions if mention.entity_type == "person"} == {"Ida"}
+
+
+def test_two_sisters_are_two_persons() -> None:
+    made = learned("My sister Ida paints.", "My sister Vera sings.")
+    assert {statement.value for statement in made if statement.properties.get("role") == "sister"} == {"Ida", "Vera"}
+    assert all(statement.exclusive is None for statement in made if statement.properties.get("role") == "sister")
+
+
 def test_a_known_relative_keeps_the_name() -> None:
     assert only("My partner collects stamps.", partner="Selma").subject == "Selma"
 

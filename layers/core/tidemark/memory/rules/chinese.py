@@ -22,9 +22,12 @@ ADVERB = re.compile(
     r"^(?:现在|目前|一直|已经|最近|平时|真的|其实|也|都|还|就|只|非常|特别|超级?|很|最|比较|更|挺|有点|从小|常常|经常|总是|一般|通常|刚刚?|终于|仍然|依然|还是|今年|去年|上个?月"
     r"|上周|昨天|今天|(?:\d{4}年|[去前今]年)?(?:\d{1,2}|十[一二]?|[一二三四五六七八九])月份?(?:\d{1,2}[日号])?|前天|上上?个?(?:周|星期|礼拜)[一二三四五六日天]?|\d{4}年)+"
 )
+SURNAMES = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘蒋蔡余杜叶程苏魏吕丁沈任姚卢傅钟"
 SUBJECT = re.compile(
     rf"^(?P<we>我们(?:团队|公司|组)?|咱们)|^我的?(?P<role>{ZH_KIN})(?:叫|名叫)?(?P<kin>[A-Za-z][\w·]*|[\u4e00-\u9fff]{{2,3}}?(?=住在|在|喜欢|是|今年|会|不"
     rf"|讨厌))?|^(?P<i>我(?!的|们))|^(?P<he>他|她)(?!们|的)"
+    rf"|^(?P<name>(?!马上|何时|何况|高兴|高中|方便|安全|周[一二三四五六日末])(?:[小老阿][\u4e00-\u9fff]|[{SURNAMES}][\u4e00-\u9fff]{{1,2}}|[A-Z][A-Za-z]+)"
+    rf"(?=不?喜欢|住在|在|会说|讨厌|有一|爱|是|打算|想|对|养|叫))"
 )
 MINE = re.compile(
     r"^(?:我们?的|我(?=[\u4e00-\u9fff]{1,3}叫)|我家的?(?=[\u4e00-\u9fff]{1,3}叫)|我们?(?=老家|家|公司|办公室|学校|家乡|单位|团队)|(?P<other>(?!我|他|她"
@@ -52,6 +55,10 @@ HAPPENS = re.compile(r"改到|改在|定在|推迟|提前|安排在|开始|结�
 NOT_NAMED = re.compile(r"^(?:这|那|它|我|你|什么|谁|一个|一名|一位|很|不|在|去|来|有|的)")
 NAME_STOP = re.compile(r"[，,。！!\s].*$")
 EXACT = re.compile(r"\d|[A-Za-z]{2,}|[“\"《「]")
+CITY = re.compile(
+    r"^(?:北京|上海|广州|深圳|杭州|南京|成都|重庆|武汉|西安|苏州|天津|青岛|大连|厦门|长沙|郑州|宁波|香港|澳门|台北|国外|海外|美国|日本|英国|德国|法国|加拿大|新加坡|澳大利亚)$"
+    r"|(?:市|省|区|县|镇|村)$"
+)
 WORKS = r"(?:工作|上班|任职|就职|实习|当差)"
 PLACE_END = re.compile(r"(?:了|附近|那边|这边)+$")
 CONDITIONS = (
@@ -101,6 +108,9 @@ def home(found: re.Match[str], clause: str) -> Draft | None:
 
 def employer(found: re.Match[str], clause: str) -> Draft | None:
     org = found["o"]
+    if CITY.search(org):
+        where = Mention(name=org, entity_type="location")
+        return Draft(clause, category="work place", mention=where, relation="located_in", properties={"work place": org})
     if NOT_NAMED.match(org) or org in ("家", "外地", "国外", "努力"):
         return None
     away = bool(found["no"])
@@ -258,6 +268,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"(?P<no>不再|不)?(?:是|吃)(?:一?[名个位])?(?P<o>素食者|素食主义者|纯素者|素|左撇子|色盲)", health),
     _rule(rf"(?:以前|曾经|曾|过去|小时候)(?:是|在|住在?|做过?|当过?|养过?){OBJECT}", former),
     _rule(rf"(?P<no>(?!))?(?P<v>怕|害怕|恐惧){OBJECT}", preference),
+    _rule(rf"(?:来自|出生在|出生于|老家在|毕业于){OBJECT}", former),
     _rule(r"(?:戒(?:掉)?|开始|放弃)(?P<o>[^，,]{1,12}?)(?:了|吧)?", habit),
     _rule(r"(?:已经)?(?P<o>结婚|离婚|单身|订婚|退休|失业|怀孕)了?", status),
     _rule(rf"{NO}(?P<v>喜欢|喜爱|热爱|偏爱|偏好|钟爱|爱(?:吃|喝|看|听|玩|用)?|讨厌|厌恶|受不了|恨|反感|害怕){OBJECT}", preference),
@@ -392,7 +403,7 @@ def _subject(clause: str, people: People, former: Subject | None) -> tuple[Subje
     if found["role"]:
         person = people.named(found["role"], found["kin"]) if found["kin"] else people.of_role(found["role"], chinese=True)
         return Subject(person.name, person, user=False), rest
-    meant = people.meant()
+    meant = people.of_name(found["name"]) if found["name"] else people.meant()
     return (Subject(meant.name, meant, user=False) if meant else None), rest
 
 

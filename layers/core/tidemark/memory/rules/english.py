@@ -36,6 +36,7 @@ HAVE_KIN = re.compile(
     rf"^(?i:i|we) (?:have|have got) (?:an?|one) (?P<role>(?i:{KIN}))(?:,? (?:called|named|whose name is)"
     rf" (?P<name>{NAME}))?(?P<rest>,? (?:who|and|in|living|at) .+)?$"
 )
+HIS_NAME = re.compile(rf"^(?i:her|his|their) name is (?P<name>{NAME})$")
 KIN_VP = re.compile(rf"^(?i:my|our) (?P<role>(?i:{KIN}))(?P<rest> .+)$")
 KIN_OF = re.compile(
     rf"^(?:(?i:the )?(?P<role>(?i:{KIN})) of (?P<who>{NAME})|(?P<who2>{NAME})'s (?P<role2>(?i:{KIN}))) is (?P<name>{NAME})$"
@@ -155,6 +156,10 @@ def _relatives(clause: str, message: SourceMessage, people: People, greeted: boo
     if of:
         yield _relative_of(of)
         return
+    theirs = HIS_NAME.match(clause)
+    if theirs:
+        yield from _named_now(theirs["name"], people)
+        return
     found = KIN_IS.match(clause) or IS_KIN.match(clause) or HAVE_KIN.match(clause) or KIN_NAMED.match(clause)
     name = found["name"] if found else None
     if not found or (name and name.casefold() in NOT_A_NAME):
@@ -169,6 +174,13 @@ def _relatives(clause: str, message: SourceMessage, people: People, greeted: boo
     rest = re.sub(r"^(?:(?:and|who|she|he)\s+)+", "", rest)
     if rest:
         yield from _told(rest, Subject(name, person, user=False), message)
+
+
+def _named_now(name: str, people: People) -> Iterator[Found]:
+    """ "Her name is Ingrid", of the relative who was spoken of without a name."""
+    role = people.last
+    if role and people.by_role.get(role_of(role)) == role:
+        yield _role(role, people.named(role, name))
 
 
 def _role(role: str, person: Mention) -> Found:

@@ -6,7 +6,7 @@ from tidemark.memory.model import SourceMessage, Statement
 from tidemark.memory.rules import chinese, english
 from tidemark.memory.rules.draft import build
 from tidemark.memory.rules.kinds import kind
-from tidemark.memory.rules.people import People
+from tidemark.memory.rules.people import People, role_of
 from tidemark.memory.rules.source import QUOTED, own_words
 from tidemark.memory.secrets import has_secret
 from tidemark.text import language, spans
@@ -17,12 +17,27 @@ LONGEST = 400
 
 def extract_statements(messages: Sequence[SourceMessage], known: Mapping[str, str] | None = None) -> list[Statement]:
     """What the user messages state. `known` maps roles to the names of persons ("partner": "Mira") from what is already remembered."""
-    people = People.known(known or {})
-    made: list[Statement] = []
-    for message in messages:
-        if message.role == "user":
-            made += _statements(message, people)
-    return _distinct(made)
+    known = known or {}
+    made = _read(messages, known)
+    named = _named_later(made)
+    return _read(messages, {**named, **known}) if named else made
+
+
+def _read(messages: Sequence[SourceMessage], known: Mapping[str, str]) -> list[Statement]:
+    people = People.known(known)
+    users = (message for message in messages if message.role == "user")
+    return _distinct([statement for message in users for statement in _statements(message, people)])
+
+
+def _named_later(made: Sequence[Statement]) -> dict[str, str]:
+    """Roles that stood for a person before the one name behind them was said: "my sister lives in Lund. Her name is Ida." """
+    names: dict[str, set[str]] = {}
+    for statement in made:
+        role, person = statement.properties.get("role"), statement.properties.get("person")
+        if role and person:
+            names.setdefault(role, set()).add(person)
+    unnamed = {role_of(mention.name) for statement in made for mention in statement.mentions}
+    return {role: next(iter(found)) for role, found in names.items() if len(found) == 1 and role in unnamed}
 
 
 def _statements(message: SourceMessage, people: People) -> Iterator[Statement]:

@@ -41,7 +41,10 @@ SAME_ROLE = {
     "co-worker": "colleague",
 }
 SAME_ROLE |= {"妈妈": "母亲", "爸爸": "父亲", "老婆": "妻子", "太太": "妻子", "老公": "丈夫", "男朋友": "男友", "女朋友": "女友"}
-NAME = r"[A-ZÀ-ÞĀ-ŽА-Я][\w'’-]*(?:\s(?:(?:van|von|de|der|den|da|di|la|le|bin|al|el)\s)*[A-ZÀ-ÞĀ-ŽА-Я][\w'’.-]*){0,3}"
+NAME = (
+    r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-ZÀ-ÞĀ-ŽА-Я][\w'’-]*(?:\s(?:(?:van|von|de|der|den|da|di|la|le|bin|al"
+    r"|el)\s)*[A-ZÀ-ÞĀ-ŽА-Я][\w'’.-]*){0,3}"
+)
 
 
 def role_of(word: str) -> str:

@@ -462,7 +462,9 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         home,
     ),
     _rule(rf"(?:have |has )?(?:just )?(?:moved|relocated|settled)(?: (?:house|back|home|out|down|over))? (?:to|in|into) {OBJECT}", home),
+    _rule(rf"(?:have |has )?(?:just )?(?:moved|relocated)(?: back)? from .+? to {OBJECT}", home),
     _rule(rf"(?:do |did )?(?:move|relocate) to {OBJECT}", home),
+    _rule(rf"(?:have |has )?left (?-i:(?P<o>{NAME}))(?: (?:last|in|for|after|this) .+)?", quit_job),
     _rule(
         rf"(?:grew up|was born|were born|was raised|come|comes|am|is|are)(?: originally)? (?:in|from) {OBJECT}",
         lambda f, p, n: origin(f, p, n) if not re.match(r"(?:am|is|are) in", p) else None,
