@@ -77,6 +77,10 @@ def test_the_answer_is_framed_in_the_language_of_the_question() -> None:
     assert reply("What is my favourite colour?", memory=REMEMBERED).startswith("From what I remember")
 
 
+def test_a_question_about_oneself_is_not_answered_with_others() -> None:
+    assert "Bergen" not in reply("Where do I live?", memory=["Ingrid lives in Bergen.", "The user lives in Oslo."])
+
+
 def test_history_attachments_and_the_record_are_sources() -> None:
     assert "Marlin" in reply("What is my boat called?", "My boat is called Marlin.", "Good.")
     attached = ModelMessage(

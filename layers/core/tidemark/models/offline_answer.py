@@ -11,6 +11,8 @@ from tidemark.models.ports import ModelMessage, ModelRequest
 from tidemark.text import is_question, language, sentences, term_pattern, terms
 
 ANSWER_TOKENS, QUOTE_TOKENS, QUOTES = 110, 70, 3
+# Words of a question beyond these change nothing about what it asks.
+MOST_TERMS = 24
 # A sentence counts as relevant when it covers this share of the question's words, weighted by their rarity.
 RELEVANT = 0.55
 # Where several sentences cover a question alike, the one nearer to the user's own words is quoted.
@@ -55,6 +57,8 @@ ASKING = re.compile(
     r"^(?:please\s+)?(?:tell|show|give|list|remind|describe|explain|find|look up|summari[sz]e|recall)\b|^(?:请|告诉|说说|介绍|列出)",
     re.IGNORECASE,
 )
+# A question about oneself is answered by what is said of oneself before what is said of others.
+OWN_FACT = re.compile(r"\b(?:i|i'm|my|me|the user|the user's)\b|我|用户", re.IGNORECASE)
 # What this model itself said is no evidence.
 OWN = re.compile(
     "|".join(re.escape(text.split("{}")[0][:24]) for leads in LEADS.values() for text in [*leads.values()]) + "|offline model|离线模型"
@@ -79,12 +83,14 @@ def answer(request: ModelRequest) -> str:
     )
     if not asks:
         return GREETING[framing] if GREET.match(question) else HEARD[framing]
-    best = _best(terms(question[-2000:]), list(_candidates(request)))
+    patterns = [term_pattern(term) for term in terms(question[-2000:])[:MOST_TERMS]]
+    best = _best(patterns, list(_candidates(request, "|".join(patterns))), bool(OWN_FACT.search(question))) if patterns else []
     return _quote(best, framing) if best else NOTHING[framing]
 
 
-def _candidates(request: ModelRequest) -> Iterator[Candidate]:
-    """Every sentence that may be quoted, oldest first within its source; the question itself is none."""
+def _candidates(request: ModelRequest, wanted: str) -> Iterator[Candidate]:
+    """Every sentence that may be quoted, once where it was said last, of the texts with a wanted word; the question itself is none."""
+    relevant = re.compile(wanted, re.IGNORECASE)
     texts = [("memory", line) for line in memory_lines(request.memory or "")]
     texts += [("summary", _plain(line)) for line in summary_text(request.summary or "").splitlines()]
     last = max((place for place, message in enumerate(request.messages) if message.role == "user"), default=-1)
@@ -92,9 +98,11 @@ def _candidates(request: ModelRequest) -> Iterator[Candidate]:
         texts += [("attachment", attachment.text) for attachment in message.attachments]
         if place != last:
             texts.append((_source(message), message.content))
+    found = {}
     for place, (source, text) in enumerate(texts):
-        if source != "assistant" or not OWN.search(text):
-            yield from (Candidate(sentence, source, place) for sentence in sentences(text))
+        if relevant.search(text) and (source != "assistant" or not OWN.search(text)):
+            found.update({(source, sentence): Candidate(sentence, source, place) for sentence in sentences(text)})
+    yield from sorted(found.values(), key=lambda candidate: candidate.place)
 
 
 def _plain(line: str) -> str:
@@ -106,11 +114,9 @@ def _source(message: ModelMessage) -> str:
     return {"user": "history", "assistant": "assistant", "tool": "tool"}[message.role]
 
 
-def _best(wanted: Sequence[str], candidates: Sequence[Candidate]) -> list[Candidate]:
+def _best(wanted: Sequence[str], candidates: Sequence[Candidate], own: bool) -> list[Candidate]:
     """The candidates that cover the question best, none below the threshold."""
-    if not wanted:
-        return []
-    patterns = [re.compile(term_pattern(term), re.IGNORECASE) for term in wanted]
+    patterns = [re.compile(pattern, re.IGNORECASE) for pattern in wanted]
     hits = {
         place: found
         for place, candidate in enumerate(candidates)
@@ -124,7 +130,8 @@ def _best(wanted: Sequence[str], candidates: Sequence[Candidate]) -> list[Candid
         if covered >= RELEVANT:
             # Of two that cover alike, the one with fewer other words is closer to an answer.
             density = 0.1 / (1 + len(candidates[place].text.split()))
-            scored.append((covered + TRUST[candidates[place].source] + density, place))
+            theirs = 0.15 if own and OWN_FACT.search(candidates[place].text) else 0.0
+            scored.append((covered + TRUST[candidates[place].source] + density + theirs, place))
     scored.sort(reverse=True)
     top = [candidates[place] for score, place in scored if score >= 0.9 * scored[0][0]]
     return [candidate for candidate in top if candidate.source == top[0].source]
