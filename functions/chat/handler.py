@@ -9,14 +9,13 @@ from tidemark import bootstrap
 from tidemark.clock import now
 from tidemark.conversations.model import TurnAnswer
 from tidemark.conversations.requests import TurnBody
-from tidemark.http.app import ChatCaller, Handler, api
+from tidemark.http.app import ChatCaller, Handler, answer, api
 
 app = api()
-handler = Handler(app, bootstrap.idempotency, lambda: bootstrap.settings().cors_origins)
+handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
 
 
 @app.post("/v1/conversations/<conversation_id>/messages")
 def post_turn(conversation_id: str, body: Annotated[TurnBody, Body()], caller: ChatCaller) -> Response[TurnAnswer]:
     left = timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis())
-    answer = bootstrap.turns().answer(caller, conversation_id, body, now() + left)
-    return Response(200, body=answer)
+    return answer(bootstrap.turns().answer(caller, conversation_id, body, now() + left))

@@ -18,12 +18,12 @@ from tidemark.conversations.requests import (
 )
 from tidemark.conversations.service import Imported, RolledBack, SessionSummary
 from tidemark.conversations.session_search import SearchScope, SessionHit
-from tidemark.http.app import ChatCaller, Handler, IfMatch, MemoryWriter, api, created, no_content, tagged
+from tidemark.http.app import ChatCaller, Handler, IfMatch, MemoryWriter, answer, api, created, no_content, tagged
 from tidemark.memory.extraction import Job
 from tidemark.pages import Page
 
 app = api()
-handler = Handler(app, bootstrap.idempotency, lambda: bootstrap.settings().cors_origins)
+handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query()]
@@ -55,7 +55,7 @@ def list_all(
     found, more = bootstrap.conversations().recent(
         caller, workspace_id=workspace_id, knowledge_base_id=caller.knowledge_base_id, limit=limit, before=before
     )
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/conversations/<conversation_id>")
@@ -87,7 +87,7 @@ def messages(
     of = (caller.tenant_id, "messages", conversation_id, branch)
     after = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.conversations().messages(caller, conversation_id, whole_tree=branch == "all", limit=limit, after=after)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/conversations/<conversation_id>/turns/<turn_id>")
@@ -102,7 +102,7 @@ def import_messages(conversation_id: str, body: Annotated[ImportBody, Body()], c
 
 @app.post("/v1/conversations/<conversation_id>/rollback")
 def rollback(conversation_id: str, body: Annotated[RollbackBody, Body()], caller: ChatCaller) -> Response[RolledBack]:
-    return Response(200, body=bootstrap.conversations().rollback(caller, conversation_id, body.to_message_id))
+    return answer(bootstrap.conversations().rollback(caller, conversation_id, body.to_message_id))
 
 
 @app.get("/v1/conversations/<conversation_id>/summary")
@@ -122,12 +122,12 @@ def patch_preferences(conversation_id: str, body: Annotated[PreferencesPatch, Bo
 
 @app.get("/v1/conversations/<conversation_id>/context")
 def usage(conversation_id: str, caller: ChatCaller) -> Response[ContextUsage]:
-    return Response(200, body=bootstrap.context().usage(caller, conversation_id))
+    return answer(bootstrap.context().usage(caller, conversation_id))
 
 
 @app.post("/v1/conversations/<conversation_id>/compact")
 def compact(conversation_id: str, body: Annotated[CompactBody, Body()], caller: ChatCaller) -> Response[CompactAnswer]:
-    return Response(200, body=bootstrap.context().compact(caller, conversation_id, body))
+    return answer(bootstrap.context().compact(caller, conversation_id, body))
 
 
 @app.get("/v1/conversations/<conversation_id>/compactions")
@@ -135,7 +135,7 @@ def compactions(conversation_id: str, caller: ChatCaller, limit: Limit = 20, cur
     of = (caller.tenant_id, "compactions", conversation_id)
     before = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.context().compactions(caller, conversation_id, limit, before)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/conversations/<conversation_id>/context/frames")
@@ -143,7 +143,7 @@ def frames(conversation_id: str, caller: ChatCaller, limit: Limit = 20, cursor: 
     of = (caller.tenant_id, "frames", conversation_id)
     before = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.context().frames(caller, conversation_id, limit, before)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/conversations/<conversation_id>/context/frames/<frame_id>")
@@ -162,13 +162,13 @@ def recall(conversation_id: str, body: Annotated[RecallBody, Body()], caller: Ch
         items = bootstrap.context().recalled(caller, conversation_id, body)
     page, more = pages(items, start, offset)
     cursor = bootstrap.cursors().write(f"{more[0]}:{more[1]}", *of) if more else None
-    return Response(200, body=Recalled(items=page, truncated=more is not None, next_cursor=cursor))
+    return answer(Recalled(items=page, truncated=more is not None, next_cursor=cursor))
 
 
 @app.post("/v1/conversations/<conversation_id>/extract")
 def extract(conversation_id: str, caller: MemoryWriter) -> Response[Job]:
     state = bootstrap.conversation_access().find(caller, conversation_id)
-    return Response(202, body=bootstrap.extraction().request(state))
+    return answer(bootstrap.extraction().request(state), 202)
 
 
 @app.get("/v1/search/sessions")
@@ -187,4 +187,4 @@ def search_sessions(
     hits, decision = bootstrap.session_search().search(caller, q, conversation_id, scope, user_intent, workspace_id)
     more = bootstrap.cursors().write(str(start + limit), *of) if len(hits) > start + limit else None
     page = hits[start : start + limit]
-    return Response(200, body=SessionHits(items=page, next_cursor=more, scope=scope, decision=decision))
+    return answer(SessionHits(items=page, next_cursor=more, scope=scope, decision=decision))

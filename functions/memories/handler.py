@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from tidemark import bootstrap
 from tidemark.clock import Time
 from tidemark.errors import InvalidError
-from tidemark.http.app import Handler, IfMatch, MemoryReader, MemoryWriter, api, created, tagged
+from tidemark.http.app import Handler, IfMatch, MemoryReader, MemoryWriter, answer, api, created, tagged
 from tidemark.memory.entities import entity_tag
 from tidemark.memory.extraction import Job, State
 from tidemark.memory.graph import MAX_SEEDS, Bounds, Direction
@@ -36,7 +36,7 @@ from tidemark.pages import Page
 from tidemark.storage import keys
 
 app = api()
-handler = Handler(app, bootstrap.idempotency, lambda: bootstrap.settings().cors_origins)
+handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query()]
@@ -54,7 +54,7 @@ def list_entities(
     found = bootstrap.entities().found(caller, types=entity_type or (), q=q, include_expired=include_expired)
     items = found[(page - 1) * page_size : page * page_size]
     public = [entity.public() for entity in items]
-    return Response(200, body=EntityList(items=public, total=len(found), page=page, page_size=page_size))
+    return answer(EntityList(items=public, total=len(found), page=page, page_size=page_size))
 
 
 @app.post("/v1/memories/entities")
@@ -77,12 +77,12 @@ def put(entity_id: str, body: Annotated[EntityPut, Body()], caller: MemoryWriter
 
 @app.delete("/v1/memories/entities/<entity_id>")
 def delete(entity_id: str, caller: MemoryWriter, if_match: IfMatch) -> Response[Deleted]:
-    return Response(200, body=bootstrap.entities().delete(caller, entity_id, if_match))
+    return answer(bootstrap.entities().delete(caller, entity_id, if_match))
 
 
 @app.post("/v1/memories/entities/batch-delete")
 def batch_delete(body: Annotated[BatchDeleteBody, Body()], caller: MemoryWriter) -> Response[BatchDeleted]:
-    return Response(200, body=bootstrap.entities().batch_delete(caller, body))
+    return answer(bootstrap.entities().batch_delete(caller, body))
 
 
 @app.get("/v1/memories/entities/<entity_id>/history")
@@ -91,7 +91,7 @@ def history(entity_id: str, caller: MemoryReader, limit: Limit = 20, cursor: Cur
     start = int(bootstrap.cursors().read(cursor, *of) or 0)
     told = bootstrap.entities().history(caller, entity_id)
     more = bootstrap.cursors().write(str(start + limit), *of) if len(told) > start + limit else None
-    return Response(200, body=Page(items=told[start : start + limit], next_cursor=more))
+    return answer(Page(items=told[start : start + limit], next_cursor=more))
 
 
 @app.post("/v1/memories/entities/<entity_id>/restore")
@@ -114,18 +114,18 @@ def list_relations(
     rest = [one for one in found if after is None or one.id > after]
     page = [one.public() for one in rest[:limit]]
     more = bootstrap.cursors().write(page[-1].id, *of) if len(rest) > limit else None
-    return Response(200, body=Page(items=page, next_cursor=more))
+    return answer(Page(items=page, next_cursor=more))
 
 
 @app.post("/v1/memories/relations")
 def relate(body: Annotated[RelationBody, Body()], caller: MemoryWriter) -> Response[Relation]:
     relation, fresh = bootstrap.entities().relate(caller, body)
-    return created(relation.public()) if fresh else Response(200, body=relation.public())
+    return created(relation.public()) if fresh else answer(relation.public())
 
 
 @app.delete("/v1/memories/relations/<relation_id>")
 def unrelate(relation_id: str, caller: MemoryWriter) -> Response[Deleted]:
-    return Response(200, body=bootstrap.entities().unrelate(caller, relation_id))
+    return answer(bootstrap.entities().unrelate(caller, relation_id))
 
 
 @app.get("/v1/memories/graph")
@@ -143,12 +143,12 @@ def graph(
     if len(seeds) > MAX_SEEDS:
         raise InvalidError.field("entity_ids", f"At most {MAX_SEEDS} seeds are allowed.")
     bounds = Bounds(max_depth, direction, frozenset(relation_types or ()), max_nodes, max_relations, as_of)
-    return Response(200, body=bootstrap.entities().graph(bootstrap.memory_access().view(caller), seeds, bounds))
+    return answer(bootstrap.entities().graph(bootstrap.memory_access().view(caller), seeds, bounds))
 
 
 @app.post("/v1/memories/search")
 def search(body: Annotated[SearchBody, Body()], caller: MemoryReader) -> Response[SearchAnswer]:
-    return Response(200, body=bootstrap.managed_memory().search(caller, body))
+    return answer(bootstrap.managed_memory().search(caller, body))
 
 
 @app.post("/v1/memories/remember")
@@ -158,7 +158,7 @@ def remember(body: Annotated[RememberBody, Body()], caller: MemoryWriter) -> Res
 
 @app.post("/v1/memories/forget")
 def forget(body: Annotated[ForgetBody, Body()], caller: MemoryWriter) -> Response[Forgotten]:
-    return Response(200, body=bootstrap.managed_memory().forget(caller, body))
+    return answer(bootstrap.managed_memory().forget(caller, body))
 
 
 @app.get("/v1/extractions")
@@ -177,4 +177,4 @@ def extractions(
     whole = caller.is_dashboard and caller.external_subject_id is None
     owner = None if whole else keys.owner(caller.external_subject_id)
     found, more = bootstrap.extraction().jobs(caller.tenant_id, owner, accept, limit, before)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from tidemark import bootstrap
-from tidemark.http.app import Administrator, AnyCaller, Handler, IfMatch, api, created, no_content, tagged
+from tidemark.http.app import Administrator, AnyCaller, Handler, IfMatch, answer, api, created, no_content, tagged
 from tidemark.http.reference import docs_page, openapi_file
 from tidemark.memory.records import Deleted, Graph, ManagedList
 from tidemark.pages import Page
@@ -32,7 +32,7 @@ from tidemark.tenancy.model import (
 )
 
 app = api()
-handler = Handler(app, bootstrap.idempotency, lambda: bootstrap.settings().cors_origins)
+handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query()]
@@ -66,7 +66,7 @@ def create_tenant(body: Annotated[TenantBody, Body()], caller: AnyCaller) -> Res
 def list_tenants(caller: AnyCaller, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[Tenant]]:
     after = bootstrap.cursors().read(cursor, "tenants")
     found, more = bootstrap.tenants().page(caller, limit, after)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, "tenants") if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, "tenants") if more else None))
 
 
 @app.get("/v1/tenants/<tenant_id>")
@@ -92,19 +92,19 @@ def patch_memory_settings(tenant_id: str, body: Annotated[MemorySettingsPatch, B
 @app.get("/v1/tenants/<tenant_id>/memories")
 def tenant_memories(tenant_id: str, caller: AnyCaller, q: Words = None, limit: Limit = 20, offset: Offset = 0) -> Response[ManagedList]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.page(memory.tenant_view(caller, tenant_id), q, limit, offset))
+    return answer(memory.page(memory.tenant_view(caller, tenant_id), q, limit, offset))
 
 
 @app.get("/v1/tenants/<tenant_id>/memories/graph")
 def tenant_graph(tenant_id: str, caller: AnyCaller) -> Response[Graph]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.graph(memory.tenant_view(caller, tenant_id)))
+    return answer(memory.graph(memory.tenant_view(caller, tenant_id)))
 
 
 @app.delete("/v1/tenants/<tenant_id>/memories/<memory_id>")
 def delete_tenant_memory(tenant_id: str, memory_id: str, caller: AnyCaller) -> Response[Deleted]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.delete(caller, memory.tenant_view(caller, tenant_id), memory_id))
+    return answer(memory.delete(caller, memory.tenant_view(caller, tenant_id), memory_id))
 
 
 # API keys
@@ -118,7 +118,7 @@ def list_keys(tenant_id: str, caller: AnyCaller, limit: Limit = 20, cursor: Curs
     of = (tenant_id, "api-keys")
     after = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.api_keys().page(caller, tenant_id, limit, after)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.delete("/v1/tenants/<tenant_id>/api-keys/<key_id>")
@@ -138,7 +138,7 @@ def list_bases(caller: Administrator, limit: Limit = 20, cursor: Cursor = None) 
     of = (caller.tenant_id, "knowledge-bases")
     after = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.knowledge_bases().page(caller.tenant_id, limit, after)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/knowledge-bases/<base_id>")
@@ -162,19 +162,19 @@ def delete_base(base_id: str, caller: Administrator, if_match: IfMatch) -> Respo
 @app.get("/v1/knowledge-bases/<base_id>/memories")
 def base_memories(base_id: str, caller: Administrator, q: Words = None, limit: Limit = 20, offset: Offset = 0) -> Response[ManagedList]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.page(memory.base_view(caller, base_id), q, limit, offset))
+    return answer(memory.page(memory.base_view(caller, base_id), q, limit, offset))
 
 
 @app.get("/v1/knowledge-bases/<base_id>/memories/graph")
 def base_graph(base_id: str, caller: Administrator) -> Response[Graph]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.graph(memory.base_view(caller, base_id)))
+    return answer(memory.graph(memory.base_view(caller, base_id)))
 
 
 @app.delete("/v1/knowledge-bases/<base_id>/memories/<memory_id>")
 def delete_base_memory(base_id: str, memory_id: str, caller: Administrator) -> Response[Deleted]:
     memory = bootstrap.managed_memory()
-    return Response(200, body=memory.delete(caller, memory.base_view(caller, base_id), memory_id))
+    return answer(memory.delete(caller, memory.base_view(caller, base_id), memory_id))
 
 
 # agents
@@ -188,7 +188,7 @@ def list_agents(caller: Administrator, limit: Limit = 20, cursor: Cursor = None)
     of = (caller.tenant_id, "agents")
     after = bootstrap.cursors().read(cursor, *of)
     found, more = bootstrap.agents().page(caller.tenant_id, limit, after)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/agents/<agent_id>")
@@ -228,9 +228,9 @@ def audit(caller: Administrator, limit: Limit = 20, cursor: Cursor = None) -> Re
     of = (caller.tenant_id, "audit")
     before = bootstrap.cursors().read(cursor, *of)
     found, more = audit_log.entries(caller.tenant_id, limit, before)
-    return Response(200, body=Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/usage")
 def usage(caller: Administrator) -> Response[UsageAnswer]:
-    return Response(200, body=UsageAnswer(items=usage_log.days(caller.tenant_id)))
+    return answer(UsageAnswer(items=usage_log.days(caller.tenant_id)))

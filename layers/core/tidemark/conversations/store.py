@@ -57,7 +57,7 @@ class ConversationStore:
             return None
         return table.read((keys.conversation(tenant_id, conversation_id), keys.META), ConversationState)
 
-    def update(self, state: ConversationState, **changes: object) -> ConversationState:
+    def update(self, state: ConversationState, /, **changes: object) -> ConversationState:
         """Writes the conversation anew unless somebody else did since it was read. Raises StaleError."""
         changed = state.model_copy(update={**changes, "version": state.version + 1})
         table.put(self._meta(changed), Item.version == state.version)
@@ -297,7 +297,7 @@ class ConversationStore:
         return table.read((keys.conversation(state.tenant_id, state.id), f"{keys.FRAMES}{frame_id}"), Frame)
 
     # compactions
-    def add_compaction(self, state: ConversationState, compaction: StoredCompaction, **changes: object) -> ConversationState:
+    def add_compaction(self, state: ConversationState, compaction: StoredCompaction, /, **changes: object) -> ConversationState:
         """The record and the watermark in one transaction. Raises StaleError when the conversation changed meanwhile."""
         changed = state.model_copy(update={**changes, "version": state.version + 1})
         new = table.item(

@@ -22,6 +22,7 @@ from tidemark.http.idempotency import Idempotency, Proxy
 from tidemark.http.problems import from_validation, problem, status_of
 from tidemark.observability import logger, where
 from tidemark.requests import Subject
+from tidemark.settings import Settings
 from tidemark.storage import ephemeral
 from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller, Scope
@@ -32,6 +33,8 @@ PROBLEM = "application/problem+json"
 REQUESTS_PER_MINUTE = 6000
 WINDOW_SECONDS = 60
 EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed"
+ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
+ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id"
 SCOPE_PARAMETERS = ("external_subject_id", "knowledge_base_id")
 _SUBJECT = TypeAdapter(Subject)
 
@@ -90,13 +93,17 @@ Accept = Annotated[str, Depends(_accept)]
 
 
 # what routes answer
+def answer(resource: R, status: int = 200) -> Response[R]:
+    return Response(status, content_type="application/json", body=resource)
+
+
 def created(resource: R) -> Response[R]:
-    return Response(201, body=resource)
+    return answer(resource, 201)
 
 
 def tagged(resource: R, status: int = 200, tag: str | None = None) -> Response[R]:
     """A single resource with its ETag."""
-    return Response(status, body=resource, headers={"ETag": tag or etag(resource)})
+    return Response(status, content_type="application/json", body=resource, headers={"ETag": tag or etag(resource)})
 
 
 def no_content() -> Response[None]:
@@ -152,13 +159,15 @@ def _known_parameters(app: APIGatewayRestResolver, next_middleware: NextMiddlewa
 class Handler:
     """A Lambda handler of API Gateway's proxy events."""
 
-    def __init__(self, app: APIGatewayRestResolver, idempotency: Callable[[], Idempotency], origins: Callable[[], str]) -> None:
-        self._app, self._idempotency, self._origins = app, idempotency, origins
+    def __init__(self, app: APIGatewayRestResolver, settings: Callable[[], Settings], idempotency: Callable[[], Idempotency]) -> None:
+        self._app, self._settings, self._idempotency = app, settings, idempotency
 
     def __call__(self, event: dict[str, Any], context: LambdaContext) -> Proxy:
-        started = time.monotonic()
+        started, settings = time.monotonic(), self._settings()
         request_id = event["requestContext"].get("requestId") or context.aws_request_id
         event["requestContext"]["requestId"] = request_id
+        if event["httpMethod"] == "OPTIONS":
+            return _preflight(event, settings.cors_origins)
         caller = _known_caller(event)
         limits: dict[str, list[str]] = {}
         try:
@@ -172,11 +181,12 @@ class Handler:
             answer = _proxy(problem_response(TidemarkError("Something went wrong on our side."), request_id))
         if answer["statusCode"] == 403 and caller:
             _record_refusal(caller, event)
+        answer["body"] = answer["body"] or ""
         answer["multiValueHeaders"] = {
             **answer.get("multiValueHeaders", {}),
             **limits,
             "X-Request-Id": [request_id],
-            **_cors(event, self._origins()),
+            **_cors(event, settings.cors_origins),
         }
         logger.info(
             "request",
@@ -237,6 +247,18 @@ def _proxy(response: Response[Any]) -> Proxy:
             **{name: [value] if isinstance(value, str) else value for name, value in response.headers.items()},
         },
     }
+
+
+def _preflight(event: dict[str, Any], origins: str) -> Proxy:
+    """What a browser asks before a request of another origin; it needs no token."""
+    headers = _cors(event, origins)
+    if "Access-Control-Allow-Origin" in headers:
+        headers |= {
+            "Access-Control-Allow-Methods": [ALLOWED_METHODS],
+            "Access-Control-Allow-Headers": [ALLOWED_HEADERS],
+            "Access-Control-Max-Age": ["600"],
+        }
+    return {"statusCode": 204, "body": "", "isBase64Encoded": False, "multiValueHeaders": headers}
 
 
 def _cors(event: dict[str, Any], origins: str) -> dict[str, list[str]]:
