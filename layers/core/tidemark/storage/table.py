@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
-from pynamodb.connection import Connection
 from pynamodb.exceptions import DeleteError, PutError, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
@@ -145,7 +144,8 @@ def delete_partition(pk: str, prefix: str = "") -> int:
 @contextmanager
 def transaction() -> Iterator[TransactWrite]:
     """All writes inside happen, or none. Raises StaleError when a condition fails."""
-    with _conditions(), TransactWrite(connection=Connection(region=Item.Meta.region)) as write:
+    # the model's own connection: a new one would build a client and open TLS for every transaction
+    with _conditions(), TransactWrite(connection=Item._get_connection().connection) as write:
         yield write
 
 
