@@ -1,6 +1,7 @@
 """Rules and model behind one port: what each takes as a fact, and what neither does."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -155,6 +156,20 @@ def test_any_text_is_read_and_quoted_exactly(text: str) -> None:
 )
 def test_any_mixture_of_words_is_read(pieces: list[str]) -> None:
     learned(" ".join(pieces))
+
+
+def test_lines_after_a_quoted_one_are_still_read() -> None:
+    [statement] = learned("> I live in Rome\n2024-01-01 10:00:00 ERROR I lost it\nI live in Graz.")
+    assert statement.value == "Graz"
+
+
+@pytest.mark.parametrize(
+    "piece", ["<a>", "`", "\n", '"', "my sister ", "1 ", "我住在，", ". ", "remember this ", '{"a', "2024-01-01 10:00 "]
+)
+def test_monotonous_texts_are_read_quickly(piece: str) -> None:
+    began = time.perf_counter()
+    learned((piece * 200_000)[:200_000])
+    assert time.perf_counter() - began < 2.0
 
 
 # The model's side

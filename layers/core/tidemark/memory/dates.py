@@ -355,12 +355,16 @@ RULES: tuple[tuple[re.Pattern[str], Handler], ...] = (
 )
 
 
+# No statement and no query is longer; what stands behind is not read for dates.
+LONGEST = 2_000
+LONGEST_QUERY = 500
 # A rhythm is no date.
 RHYTHM = re.compile(r"(?:\b(?:every|each|per|most)|每个?)\s*$", re.IGNORECASE)
 
 
 def resolve(text: str, at: datetime, future: bool | None = None) -> list[DateSpan]:
     """The date phrases of a text in their order. `future` says where one without a year points; by default the words around decide."""
+    text = text[:LONGEST]
     moment = Moment(at, bool(FUTURE.search(text)) if future is None else future)
     found: list[DateSpan] = []
     for pattern, handler in RULES:
@@ -407,6 +411,7 @@ RANGE = re.compile(r"^\s*(?:and|to|until|till|through|-|–|到|至|和)?\s*$", 
 def time_filter(query: str, now: datetime, sessions: Sequence[tuple[datetime, datetime]] = ()) -> TimeFilter | None:
     """The span or session that a query asks about, else None. `sessions` are the beginnings and ends of the known sessions,"
     " oldest first."""
+    query = query[:LONGEST_QUERY]
     session = SESSION.search(query)
     if session:
         return _session(session, sessions)

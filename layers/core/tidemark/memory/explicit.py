@@ -213,16 +213,19 @@ CONFIRMATIONS: dict[Language, str] = {
 }
 # A confirmation names what was stored without repeating a whole page.
 CONFIRMED_LENGTH = 300
+# A request stands at the beginning or the end of what somebody writes by hand.
+LONGEST = 12_000
+BACKWARD_LENGTH = 1_000
 
 
 def parse(text: str) -> ExplicitRequest | None:
     """The request in a message, if it is one."""
-    own = own_words(text)
+    own = own_words(text[:LONGEST])
     for start, end in spans(own):
         request = _forward(own[start:], own[start:end])
         if request:
             return request
-    return _backward(own.strip())
+    return _backward(own.strip()) if len(own) <= BACKWARD_LENGTH else None
 
 
 def _forward(rest: str, sentence: str) -> ExplicitRequest | None:

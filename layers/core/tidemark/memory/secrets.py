@@ -26,19 +26,19 @@ MARKED = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-URL_PASSWORD = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s:/@]*:([^\s@/]+)@", re.IGNORECASE)
+URL_PASSWORD = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,200}:([^\s@/]{1,200})@", re.IGNORECASE)
 
 # A word that names a credential, a few words in between, the verb or sign, the value.
 CALLED = r"(?:pass(?:word|phrase|code|wd)|pwd|pin(?:\s+(?:code|number))?|contraseña|clave|passwort|kennwort|mot\s+de\s+passe)"
-OF = r"(?:\s+(?:for|of|to|on|de|für|pour|para)(?:\s+\S+){1,5}?)?"
-IS = r"\s*(?:\bis(?:\s+now)?\b|\bwas\b|\bes\b|\bist\b|\best\b|=|:|->)\s*"
+OF = r"(?:\s{1,3}(?:for|of|to|on|de|für|pour|para)(?:\s{1,3}\S{1,60}){1,5}?)?"
+IS = r"\s{0,3}(?:\bis(?:\s+now)?\b|\bwas\b|\bes\b|\bist\b|\best\b|=|:|->)\s{0,3}"
 PASSWORD = re.compile(rf"(?<![\w-]){CALLED}{OF}{IS}[\"'`“]?([^\s\"'`“”,;]+)", re.IGNORECASE)
 CJK_END = r"[\s\"'“”「」,，。;；]"
 PASSWORD_CJK = re.compile(
     rf"(?:密码|口令|密碼|パスワード|暗証番号)\s*(?:现在)?(?:是|为|為|は|:|：|=)\s*[\"'“「]?([^\s\"'“”「」,，。;；]+?)(?=です|{CJK_END}|$)"
 )
-KEY_WORD = r"(?:api|access|secret|private|auth|client|account|shared|encryption)?[\s_-]*(?:key|token|secret|credentials?)"
-KEY = re.compile(rf"(?<![\w-])\w*{KEY_WORD}{OF}{IS}[\"'`“]?([A-Za-z0-9+/_.=-]{{16,}})", re.IGNORECASE)
+KEY_WORD = r"(?:api|access|secret|private|auth|client|account|shared|encryption)?[\s_-]{0,3}(?:key|token|secret|credentials?)"
+KEY = re.compile(rf"(?<![\w-])\w{{0,20}}{KEY_WORD}{OF}{IS}[\"'`“]?([A-Za-z0-9+/_.=-]{{16,}})", re.IGNORECASE)
 KEY_CJK = re.compile(r"(?:密钥|令牌|秘钥|金鑰|トークン|キー)\s*(?:是|为|は|:|：|=)\s*([A-Za-z0-9+/_.=-]{12,})")
 CARD = re.compile(r"(?<![\w+.-])[3-6]\d{3}(?:[ -]?\d){9,15}(?![\w-])")
 

@@ -6,28 +6,28 @@ import re
 FOREIGN = re.compile(
     r"""
       ^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)                                 # fenced code, closed or not
-    | `[^`\n]+`\ *=|^(?:\ {4,}|\t)\S.*$                                                     # indented code
-    | <([A-Za-z][\w:-]*)(?:\s[^<>]*)?>.*?</\1\s*>                                           # any wrapper with its content
+    | `[^`\n]+`\ *=|^(?:\ {4,}|\t)\S[^\n]*$                                                     # indented code
     | <[!/]?[A-Za-z][^<>\n]*>                                                               # a lone tag
-    | ^[ \t]*[>|].*$                                                                        # quoted lines and tables
-    | ^[ \t]*[\[{]\s*["\[{].*$ | ^[ \t]*["'][\w-]+["']\s*:.*$                               # JSON
-    | ^.*\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|FATAL|TRACE|CRITICAL)\b[\]:\s].*$               # log lines
-    | ^[ \t]*\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d)?\S*\]?[ \t]+\S.*$                     # lines that begin with a full timestamp
-    | ^[ \t]*(?:Traceback|File\ "|at\ [\w.$]+\(|\$\ |>>>\ |\+\+\+\ |---\ |@@\ |diff\ --git).*$
-    | ^[ \t]*(?:def|class|import|from|return|const|let|var|function|public|private|SELECT|INSERT|CREATE|UPDATE)\b.*[:;{(].*$
+    | ^[ \t]*[>|][^\n]*$                                                                        # quoted lines and tables
+    | ^[ \t]*[\[{]\s*["\[{][^\n]*$ | ^[ \t]*["'][\w-]+["']\s*:[^\n]*$                               # JSON
+    | ^[^\n]*\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|FATAL|TRACE|CRITICAL)\b[\]:\s][^\n]*$               # log lines
+    | ^[ \t]*\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d)?\S*\]?[ \t]+\S[^\n]*$                     # lines that begin with a full timestamp
+    | ^[ \t]*(?:Traceback|File\ "|at\ [\w.$]+\(|\$\ |>>>\ |\+\+\+\ |---\ |@@\ |diff\ --git)[^\n]*$
+    | ^[ \t]*(?:def|class|import|from|return|const|let|var|function|public|private|SELECT|INSERT|CREATE|UPDATE)\b[^\n]*[:;{(][^\n]*$
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 # From such a line on, the message is somebody else's: a system's, an attacker's or another model's.
 INJECTED = re.compile(
-    r"^\W*(?:system|assistant|developer|tool|ai|model)\b[^\n:：]{0,24}[:：]"
-    r"|^\W*(?:###?\s*)?(?:instructions?|system prompt|conversation (?:info|summary)|summary of|previous conversation|recalled"
+    r"^[^\w\n]{0,8}(?:system|assistant|developer|tool|ai|model)\b[^\n:：]{0,24}[:：]"
+    r"|^[^\w\n]{0,8}(?:###?\s*)?(?:instructions?|system prompt|conversation (?:info|summary)|summary of|previous conversation|recalled"
     r" memor|context)\b[^\n]{0,60}[:：]"
     r"|\b(?:ignore|disregard|forget|override)\b[^.\n]{0,30}\b(?:instructions?|rules|prompts?|above|previous)\b"
     r"|\bstore (?:this |it )?as (?:an? )?(?:instruction|rule|system|memory)\b|\bnew (?:system )?instructions?\b|\byou (?:must"
     r"|shall) (?:now |always |never )"
-    r"|^\W*(?:this (?:session|conversation) (?:is being|was) (?:continued|compacted)|the following is a summary|here is a summary)\b"
-    r"|^\W*(?:系统|助手|系统提示|指令)[:：]|忽略(?:之前|以上|所有)[^\n]{0,10}(?:指令|提示|规则)|^\W*以下是(?:对话|之前)[^\n]{0,10}(?:摘要|总结)",
+    r"|^[^\w\n]{0,8}(?:this (?:session|conversation) (?:is being|was) (?:continued|compacted)|the following is a summary|here is a"
+    r" summary)\b"
+    r"|^[^\w\n]{0,8}(?:系统|助手|系统提示|指令)[:：]|忽略(?:之前|以上|所有)[^\n]{0,10}(?:指令|提示|规则)|^[^\w\n]{0,8}以下是(?:对话|之前)[^\n]{0,10}(?:摘要|总结)",
     re.IGNORECASE | re.MULTILINE,
 )
 # From such words on, what follows is material to work on, or a stage.
@@ -48,9 +48,29 @@ STAGED = re.compile(
 QUOTED = re.compile(r"“[^”\n]*”|\"[^\"\n]*\"|「[^」\n]*」|『[^』\n]*』|(?<!\w)'[^'\n]{3,}'(?!\w)")
 
 
+# Nobody tells of themselves at such length: what stands behind is pasted.
+LONGEST = 12_000
+OPENING = re.compile(r"<([A-Za-z][\w:-]*)(?:\s[^<>]*)?>")
+
+
+def _without_wrappers(text: str) -> str:
+    """The text with every tagged stretch blanked out; one pass, however many tags never close."""
+    kept, place = [], 0
+    last: dict[str, int] = {}
+    for opening in OPENING.finditer(text):
+        close = f"</{opening[1]}"
+        if opening.start() < place or last.setdefault(close, text.rfind(close)) < opening.end():
+            continue
+        end = text.find(close, opening.end())
+        stop = text.find(">", end) + 1 or len(text)
+        kept += [text[place : opening.start()], "\n" * (stop - opening.start())]
+        place = stop
+    return "".join([*kept, text[place:]])
+
+
 def own_words(content: str) -> str:
-    """The message with everything foreign blanked out, at the same length."""
-    text = FOREIGN.sub(lambda found: re.sub(r"[^\n]", "\n", found[0]), content)
+    """The beginning of a message with everything foreign blanked out in place."""
+    text = FOREIGN.sub(lambda found: "\n" * len(found[0]), _without_wrappers(content[:LONGEST]))
     for mark in (INJECTED, STAGED):
         found = mark.search(text)
         if found:
