@@ -1,17 +1,22 @@
 """Tenants, keys, agents, knowledge bases, settings, audit, usage; and every path that no other function has."""
 
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from tidemark import bootstrap
-from tidemark.http.app import Administrator, AnyCaller, Handler, IfMatch, answer, api, created, no_content, tagged
+from tidemark.clock import now
+from tidemark.errors import InvalidError
+from tidemark.http.app import Administrator, AnyCaller, Handler, IfMatch, answer, api, created, no_content, subject_of, tagged
 from tidemark.http.reference import docs_page, openapi_file
 from tidemark.memory.records import Deleted, Graph, ManagedList
 from tidemark.pages import Page
+from tidemark.privacy import operations
 from tidemark.tenancy import audit as audit_log
 from tidemark.tenancy import tenants as tenancy
 from tidemark.tenancy import usage as usage_log
+from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import (
     Agent,
     AgentBody,
@@ -25,6 +30,7 @@ from tidemark.tenancy.model import (
     KnowledgeBasePatch,
     MemorySettings,
     MemorySettingsPatch,
+    Operation,
     SiteSettings,
     Tenant,
     TenantBody,
@@ -37,6 +43,7 @@ handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query()]
 Words = Annotated[str | None, Query(max_length=1000)]
+MARGIN = timedelta(seconds=8)
 Offset = Annotated[int, Query(ge=0, le=100_000_000)]
 
 
@@ -205,6 +212,57 @@ def patch_agent(agent_id: str, body: Annotated[AgentPatch, Body()], caller: Admi
 def delete_agent(agent_id: str, caller: Administrator, if_match: IfMatch) -> Response[None]:
     bootstrap.agents().delete(caller, agent_id, if_match)
     return no_content()
+
+
+# people and long jobs
+def deadline() -> datetime:
+    """When a long job has to hand over to the queue."""
+    return now() + timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis()) - MARGIN
+
+
+def named(caller: Caller) -> str:
+    """The subject that the query names; without one there is nobody to export or erase."""
+    if caller.external_subject_id is None:
+        raise InvalidError.field("external_subject_id", "The person is named in the path or here.")
+    return caller.external_subject_id
+
+
+def lines(text: str) -> Response[Any]:
+    return Response(200, content_type="application/x-ndjson", body=text)
+
+
+def operation(found: Operation) -> Response[Operation]:
+    return answer(found, 202 if found.state == "running" else 200)
+
+
+@app.get("/v1/subjects/export")
+def export_named(caller: Administrator) -> Response[Any]:
+    return lines(bootstrap.exporter().export(caller, named(caller)))
+
+
+@app.get("/v1/subjects/<external_subject>/export")
+def export_subject(external_subject: str, caller: Administrator) -> Response[Any]:
+    return lines(bootstrap.exporter().export(caller, subject_of(external_subject)))
+
+
+@app.delete("/v1/subjects")
+def erase_named(caller: Administrator) -> Response[Operation]:
+    return operation(bootstrap.erasure().erase_subject(caller, named(caller), deadline()))
+
+
+@app.delete("/v1/subjects/<external_subject>")
+def erase_subject(external_subject: str, caller: Administrator) -> Response[Operation]:
+    return operation(bootstrap.erasure().erase_subject(caller, subject_of(external_subject), deadline()))
+
+
+@app.delete("/v1/tenants/<tenant_id>")
+def erase_tenant(tenant_id: str, caller: AnyCaller) -> Response[Operation]:
+    return operation(bootstrap.erasure().erase_tenant(caller, tenant_id, deadline()))
+
+
+@app.get("/v1/operations/<operation_id>")
+def get_operation(operation_id: str, caller: AnyCaller) -> Response[Operation]:
+    return tagged(operations.get(caller, operation_id))
 
 
 # platform settings, audit, usage

@@ -34,6 +34,8 @@ from tidemark.memory.turn_memory import TurnMemory
 from tidemark.models.ports import Embedder, Model
 from tidemark.models.registry import OFFLINE_MODEL_ID
 from tidemark.pages import Cursors
+from tidemark.privacy.erasure import Erasure
+from tidemark.privacy.export import Exporter
 from tidemark.search.port import SearchIndex
 from tidemark.settings import Settings
 from tidemark.storage import ephemeral, table
@@ -208,6 +210,17 @@ def stream_indexer() -> StreamIndexer:
 @cache
 def turn_memory() -> TurnMemory:
     return TurnMemory(memory_store(), memory_search(), remembering(), extraction())
+
+
+# privacy
+@cache
+def exporter() -> Exporter:
+    return Exporter(conversation_store(), memory_store())
+
+
+@cache
+def erasure() -> Erasure:
+    return Erasure(conversation_store(), memory_store(), indexing(), Blobs(settings().blob_bucket), tenants(), extraction().go_on)
 
 
 # conversations

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar, cast
+from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.depends import Depends
@@ -21,6 +22,7 @@ from tidemark.http import json_body
 from tidemark.http.idempotency import Idempotency, Proxy
 from tidemark.http.problems import from_validation, problem, status_of
 from tidemark.observability import logger, where
+from tidemark.privacy import traces
 from tidemark.requests import Subject
 from tidemark.settings import Settings
 from tidemark.storage import ephemeral
@@ -53,6 +55,14 @@ def _caller(request: Request) -> Caller:
         except ValidationError as exc:
             raise InvalidError.field("external_subject_id", "1 to 256 printable characters are expected.") from exc
     return caller.model_copy(update={"external_subject_id": subject, "knowledge_base_id": base})
+
+
+def subject_of(segment: str) -> str:
+    """The subject that a path segment stands for. Raises InvalidError."""
+    try:
+        return _SUBJECT.validate_python(unquote(segment, errors="strict"))
+    except (ValidationError, UnicodeDecodeError) as exc:
+        raise InvalidError.field("external_subject_id", "1 to 256 printable characters are expected.") from exc
 
 
 def _single(query: dict[str, list[str]], name: str) -> str | None:
@@ -204,7 +214,10 @@ class Handler:
 
         if caller is None:
             return serve()
-        return self._idempotency().run(caller.tenant_id or f"platform:{caller.id}", event, context, serve)
+        owner = caller.tenant_id or f"platform:{caller.id}"
+        subject = (event.get("queryStringParameters") or {}).get("external_subject_id")
+        partition = traces.place(caller.model_copy(update={"external_subject_id": subject}), event) if caller.tenant_id else None
+        return self._idempotency().run(owner, event, context, serve, partition)
 
 
 def _known_caller(event: dict[str, Any]) -> Caller | None:

@@ -15,8 +15,10 @@ from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseI
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tidemark.errors import ConflictError, InvalidError
+from tidemark.privacy import traces
 
 KEPT_SECONDS = 24 * 3600
+PREFIX = "http"
 METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 Proxy = dict[str, Any]  # an answer as API Gateway takes it
@@ -51,11 +53,13 @@ class Idempotency:
     def __init__(self, table_name: str) -> None:
         self._layer = DynamoDBPersistenceLayer(table_name=table_name)
 
-    def run(self, owner: str, event: dict[str, Any], context: LambdaContext, serve: Callable[[], Proxy]) -> Proxy:
+    def run(
+        self, owner: str, event: dict[str, Any], context: LambdaContext, serve: Callable[[], Proxy], partition: str | None = None
+    ) -> Proxy:
         """Serves a request, or answers what the same key was answered before.
 
-        `owner` is whose keys these are (a tenant). Raises InvalidError for a key that was used for another request, ConflictError for one
-        that is still running.
+        `owner` is whose keys these are (a tenant); `partition` is where a trace of the stored answer is left for its erasure. Raises
+        InvalidError for a key that was used for another request, ConflictError for one that is still running.
         """
         key = _key(event)
         if key is None or event["httpMethod"] not in METHODS:
@@ -81,8 +85,10 @@ class Idempotency:
             persistence_store=self._layer,
             config=config,
             output_serializer=_Answers(),
-            key_prefix="http",
+            key_prefix=PREFIX,
         )
+        if partition is not None:
+            traces.leave(partition, record_id(owner, key))
         try:
             answer: Proxy = stored(what={"key": [owner, key], "request": _fingerprint(event)})
         except _NotStored as exc:
@@ -105,6 +111,12 @@ def _key(event: dict[str, Any]) -> str | None:
     if not 1 <= len(key) <= 255 or not key.isascii() or not key.isprintable():
         raise InvalidError.field("Idempotency-Key", "A key is 1 to 255 printable ASCII characters.")
     return str(key)
+
+
+def record_id(owner: str, key: str) -> str:
+    """The id under which Powertools keeps the answer of a key."""
+    payload = json.dumps([owner, key], sort_keys=True).encode()
+    return f"{PREFIX}#{hashlib.sha256(payload).hexdigest()}"
 
 
 def _fingerprint(event: dict[str, Any]) -> str:

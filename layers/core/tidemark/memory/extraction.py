@@ -77,6 +77,13 @@ class Wake(BaseModel):
     job_id: str | None = None
 
 
+class GoOn(BaseModel):
+    """An SQS message that brings an operation which was too long for one call."""
+
+    tenant_id: str
+    operation_id: str
+
+
 class BusyError(Exception):
     """Another worker has the conversation; the message comes again."""
 
@@ -113,7 +120,11 @@ class Extraction:
         except Exception as exc:  # noqa: BLE001 - the turn is stored; the sweeper goes by the table
             logger.warning("wake-up not sent", error=type(exc).__name__, where=where(exc))
 
-    def _send(self, wake: Wake, delay: int) -> None:
+    def go_on(self, tenant_id: str, operation_id: str) -> None:
+        """Has a worker go on with an operation."""
+        self._send(GoOn(tenant_id=tenant_id, operation_id=operation_id), 0)
+
+    def _send(self, wake: Wake | GoOn, delay: int) -> None:
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=wake.model_dump_json(), DelaySeconds=delay)
 
     def request(self, state: ConversationState) -> Job:

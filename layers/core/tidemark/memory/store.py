@@ -97,6 +97,14 @@ class MemoryStore:
         item = table.get((pk, f"{keys.ENTITIES}{pointer.data}")) if pointer else None
         return entity_of(item) if item else None
 
+    def exclusives(self, tenant_id: str, scope: Scope, subject: str, predicates: Sequence[str]) -> list[StoredEntity]:
+        """The statements that now hold of a subject for several predicates, in their order, in two reads."""
+        pk = keys.memory(tenant_id, scope.key)
+        places = [exclusive_key(subject, predicate) for predicate in predicates]
+        pointers = {pointer.sk: pointer.data for pointer in table.get_many([(pk, place) for place in places])}
+        found = self.many(tenant_id, scope, pointers.values())
+        return [found[pointers[place]] for place in places if pointers.get(place) in found]
+
     def find_relation(self, view: View, relation_id: str) -> StoredRelation | None:
         item = self._item(view, keys.RELATIONS, relation_id) if is_id(relation_id, "rel") else None
         return item.read(StoredRelation) if item else None
@@ -128,6 +136,17 @@ class MemoryStore:
         """Oldest first."""
         pk = keys.memory(tenant_id, scope.key)
         return [item.read(StoredVersion) for item in table.query(pk, keys.history(entity_id))]
+
+    def erase(self, tenant_id: str, entity: StoredEntity) -> None:
+        """Takes an entity away with its relations and history, beyond restoring; safe to repeat."""
+        pk = keys.memory(tenant_id, entity.scope.key)
+        for relation in self.relations_at(tenant_id, entity.scope, entity.id):
+            writes = Writes(tenant_id, entity.scope, Actor(kind="erasure", id=entity.id))
+            writes.remove_relation(relation)
+            writes.commit()
+        table.delete_partition(pk, keys.history(entity.id))
+        table.delete((pk, keys.name_claim(entity.entity_type, fold(entity.name))))
+        table.delete((pk, f"{keys.ENTITIES}{entity.id}"))
 
     # counting
     def count_access(self, tenant_id: str, entities: Sequence[StoredEntity], at: datetime) -> None:

@@ -17,6 +17,7 @@ from tidemark.conversations.requests import TurnBody
 from tidemark.memory import explicit
 from tidemark.memory.explicit import ExplicitRequest
 from tidemark.memory.extraction import Extraction
+from tidemark.memory.learning import USER
 from tidemark.memory.model import SourceMessage, Trust
 from tidemark.memory.records import Provenance
 from tidemark.memory.remembering import Remembering
@@ -31,7 +32,7 @@ from tidemark.tenancy.model import MemorySettings
 PROFILE_LINES = 5
 MESSAGE_CHARACTERS = 600  # of a recalled message; the rest is one recall away
 REFUSED = {"en": "I do not keep passwords, keys or other credentials.", "zh": "我不会保存密码、密钥等凭证。"}
-PROFILE_PREDICATES = ("name", "home", "employer", "job", "occupation")
+PROFILE_PREDICATES = ("name", "home", "employer", "job", "age", "civil status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,11 @@ class TurnMemory:
         """The few facts about the user that are always at hand."""
         at = now()
         found: list[tuple[str, MemoryLine]] = []
-        for predicate in PROFILE_PREDICATES:
-            entity = self._store.exclusive(tenant_id, scope, "user", predicate)
-            if entity is not None and entity.alive(at) and entity.holds(at):
+        for entity in self._store.exclusives(tenant_id, scope, USER, PROFILE_PREDICATES):
+            if entity.alive(at) and entity.holds(at):
                 text = f"{entity.name}. {entity.description}" if entity.description else entity.name
-                found.append((entity.id, MemoryLine(text=text, kind="profile", date=entity.valid_from, trust=_trust(entity.provenance))))
+                line = MemoryLine(text=text, kind="profile", date=entity.valid_from, trust=_trust(entity.provenance))
+                found.append((entity.id, line))
         return found[:PROFILE_LINES]
 
     # what a turn stores

@@ -29,3 +29,7 @@ def count_up(name: str, window_seconds: int) -> tuple[int, int]:
     ends = (window + 1) * window_seconds
     counter.update(actions=[Ephemeral.used.add(1), Ephemeral.expiration.set(ends + window_seconds)])
     return int(counter.used or 1), max(1, int(ends - now + 0.999))
+
+
+def delete(record_id: str) -> None:
+    Ephemeral(record_id).delete()

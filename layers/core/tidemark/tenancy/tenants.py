@@ -94,6 +94,14 @@ class TenantService:
             return changed
         raise ConflictError("Somebody else is changing this tenant.")
 
+    def close(self, tenant_id: str) -> None:
+        """From now on no token of the tenant opens anything. Raises NotFoundError."""
+        self._change(tenant_id, lambda stored: {"state": "deleting"})
+
+    def erase(self, tenant_id: str) -> int:
+        table.delete(keys.tenant(tenant_id))
+        return 1
+
     # settings
     def settings(self, tenant_id: str) -> MemorySettings:
         """The memory settings in force."""

@@ -1,0 +1,49 @@
+"""Where stored answers of Idempotency-Key lie, so that erasing a person or a conversation erases them too.
+
+A trace is written before the answer is stored, beside the things that the request was about: whoever erases those finds it.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tidemark.ids import is_id
+from tidemark.storage import ephemeral, keys, table
+from tidemark.storage.table import Item
+from tidemark.tenancy.caller import Caller
+
+TRACES = "i#"
+KEPT_SECONDS = 25 * 3600
+
+
+def place(caller: Caller, event: Mapping[str, Any]) -> str | None:
+    """The partition of what a request is about; None where it is about no person."""
+    parts = str(event["path"]).strip("/").split("/")
+    if parts[:2] == ["v1", "conversations"] and len(parts) > 2 and is_id(parts[2], "cnv"):
+        return keys.conversation(caller.tenant_id, parts[2])
+    subject = caller.external_subject_id or _body_subject(event)
+    return keys.memory(caller.tenant_id, keys.subject_scope(subject)) if subject else None
+
+
+def _body_subject(event: Mapping[str, Any]) -> str | None:
+    try:
+        body = json.loads(event.get("body") or "{}")
+    except ValueError:
+        return None
+    found = body.get("external_subject_id") or body.get("user") if isinstance(body, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def leave(partition: str, record_id: str) -> None:
+    table.put(Item(partition, f"{TRACES}{record_id}", kind="trace", ttl=int(time.time()) + KEPT_SECONDS))
+
+
+def erase(partition: str) -> int:
+    """Deletes the stored answers that a partition's traces lead to; safe to repeat."""
+    count = 0
+    for trace in table.query(partition, TRACES):
+        ephemeral.delete(trace.sk.removeprefix(TRACES))
+        table.delete((partition, trace.sk))
+        count += 1
+    return count
