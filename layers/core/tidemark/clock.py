@@ -35,4 +35,4 @@ def _from_json(value: object) -> object:
         raise ValueError("not a time in RFC 3339") from exc
 
 
-Time = Annotated[datetime, BeforeValidator(_from_json), PlainSerializer(iso, return_type=str)]
+Time = Annotated[datetime, BeforeValidator(_from_json), PlainSerializer(iso, return_type=str, when_used="json")]

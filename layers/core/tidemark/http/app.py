@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
@@ -160,9 +160,14 @@ def _known_parameters(app: APIGatewayRestResolver, next_middleware: NextMiddlewa
             continue
         if name not in known:
             raise InvalidError.field(name, "This parameter is not known here.")
-        if len(values) > 1 and not field_annotation_is_sequence(known[name].field_info.annotation):
+        if len(values) > 1 and not _takes_several(known[name].field_info.annotation):
             raise InvalidError.field(name, "This parameter is given more than once.")
     return next_middleware(app)
+
+
+def _takes_several(annotation: Any) -> bool:
+    """Whether a parameter is a list, an optional one included."""
+    return field_annotation_is_sequence(annotation) or any(field_annotation_is_sequence(one) for one in get_args(annotation))
 
 
 # the handler around it

@@ -405,6 +405,7 @@ PAST_QUERY = re.compile(
 )
 OPEN_START = re.compile(r"(?:\b(?:before|until|till|up to|prior to)(?: the)?\s*)$", re.IGNORECASE)
 OPEN_END = re.compile(r"(?:\b(?P<word>since|after|from)(?: the)?\s*)$", re.IGNORECASE)
+FULL_YEAR = re.compile(r"\d{4}")
 RANGE = re.compile(r"^\s*(?:and|to|until|till|through|-|–|到|至|和)?\s*$", re.IGNORECASE)
 
 
@@ -453,6 +454,9 @@ def _between(query: str, spans: Sequence[DateSpan]) -> TimeFilter | None:
             r"(?:between|from)\b", first.phrase, re.I
         )
         joined = RANGE.match(gap) and (opened or re.match(r"\s*(?:到|至|-|–|through|until)", gap))
+        if joined and FULL_YEAR.search(second.phrase) and not FULL_YEAR.search(first.phrase) and first.granularity in ("day", "month"):
+            year = second.start.year - (first.start.month > second.start.month)
+            return TimeFilter(first.start.replace(year=year), second.end, query[first.begin : second.stop].strip())
         if joined and first.start < second.end:
             return TimeFilter(first.start, second.end, query[first.begin : second.stop].strip())
         if joined and first.granularity == second.granularity == "month":

@@ -63,7 +63,7 @@ class Remembering:
         for entity in self._store.entities(View(tenant_id, scope), now()):
             if entity.entity_type == "person":
                 found[entity.name] = entity.name
-                role = entity.properties.get("role")
-                if isinstance(role, str):
-                    found[role] = entity.name
+            role, person = entity.properties.get("role"), entity.properties.get("person")
+            if isinstance(role, str) and isinstance(person, str):
+                found[role] = person
         return found

@@ -4,6 +4,7 @@ The index only proposes. Every hit is read again from DynamoDB before it is used
 somebody else can never be answered, however late the index is.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,22 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from tidemark.clock import Time, now
 from tidemark.conversations.model import StoredMessage
 from tidemark.conversations.store import ConversationStore
-from tidemark.memory.calibration import Background, Calibration
+from tidemark.memory.calibration import Calibration
 from tidemark.memory.dates import TimeFilter, time_filter
 from tidemark.memory.graph import MAX_SEEDS, Bounds, Direction, Edges, walk
 from tidemark.memory.model import EntityType
-from tidemark.memory.ranking import MatchedBy, MemoryWeights, Ranked, rank_memories, rank_messages, select
+from tidemark.memory.ranking import (
+    MEMORY_CANDIDATES,
+    MESSAGE_CANDIDATES,
+    MESSAGE_NEIGHBOURS,
+    MatchedBy,
+    MemoryWeights,
+    MessageWeights,
+    Ranked,
+    rank_memories,
+    rank_messages,
+    select,
+)
 from tidemark.memory.records import Entity, Graph, StoredEntity
 from tidemark.memory.scope import Scope
 from tidemark.memory.store import MemoryStore, View
@@ -31,7 +43,7 @@ from tidemark.search.port import Candidate, Query, SearchIndex, SearchUnavailabl
 from tidemark.storage.table import StaleError
 from tidemark.tenancy.model import MemorySettings
 
-ARM_LIMIT = 200  # candidates of each arm: HNSW and fusion lose recall with fewer (measured, docs/quality.md)
+IDENTIFIER = re.compile(r"(?=.*\d)[\w.@:/#+-]+|[\w.+-]+@[\w.-]+")
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
@@ -162,7 +174,7 @@ class MemorySearch:
         for scope in scopes:
             found = self._candidates(
                 Query(
-                    tenant_id, scope.key, "memory", question.text, ARM_LIMIT, question.vector,
+                    tenant_id, scope.key, "memory", question.text, MEMORY_CANDIDATES, question.vector,
                     entity_types=types, updated_from=since, speaker=speaker,
                 )
             )  # fmt: skip
@@ -170,6 +182,8 @@ class MemorySearch:
             visible = self._visible(tenant_id, scope, stored, at, as_of is not None, since)
             entities |= visible
             candidates += [one for one in found if one.id in visible]
+        named = holding(question.text, {one.id: _words_of(entities[one.id]) for one in candidates})
+        candidates = [one for one in candidates if not named or one.id in named]
         calibration = self._calibration()
         weights = MemoryWeights(settings.half_life_days, settings.recency_weight, min_score)
         fresh = [_dated(one, entities[one.id].updated_at) for one in candidates]
@@ -214,37 +228,21 @@ class MemorySearch:
     ) -> list[MessageFound]:
         """Messages that answer a question, best first. `owners` are pairs of whose messages are searched and which memory scope they
         have to belong to: what was said without memory is not recalled by it."""
-        if question.span is not None:
-            return self._said_then(tenant_id, owners, question, limit, speaker)
-        calibration = self._calibration()
-        found: list[MessageFound] = []
-        for owner, scope in owners:
-            candidates = self._candidates(
-                Query(tenant_id, owner, "message", question.text, ARM_LIMIT, question.vector, speaker=speaker, neighbours=1)
-            )
-            ranked = rank_messages(candidates, question.text, calibration, calibration.background_of(question.vector))
-            found += self._read(tenant_id, scope, question, ranked, limit)
-        return sorted(found, key=lambda one: -one.ranked.score)[:limit]
-
-    def _said_then(
-        self, tenant_id: str, owners: Sequence[tuple[str, str]], question: Question, limit: int, speaker: str | None
-    ) -> list[MessageFound]:
-        """A question about a time is answered from that time, whatever its words."""
-        span = question.span
-        if span is None:
-            return []
-        calibration = self._calibration()
+        calibration, span = self._calibration(), question.span
         found: list[MessageFound] = []
         for owner, scope in owners:
             candidates = self._candidates(
                 Query(
-                    tenant_id, owner, "message", question.text, ARM_LIMIT, question.vector,
-                    speaker=speaker, occurred_from=span.start, occurred_to=span.end, session=span.session,
+                    tenant_id, owner, "message", question.text, MESSAGE_CANDIDATES, question.vector,
+                    speaker=speaker, neighbours=MESSAGE_NEIGHBOURS,
+                    occurred_from=span.start if span else None, occurred_to=span.end if span else None,
+                    session=span.session if span else None,
                 )
             )  # fmt: skip
-            background = calibration.background_of(question.vector)
-            ranked = [_unfloored(one, calibration, background) for one in candidates]
-            found += self._read(tenant_id, scope, question, sorted(ranked, key=lambda one: -one.score), limit)
+            # a question about a time is answered from that time, whatever its words
+            weights = MessageWeights(abstain=span is None)
+            ranked = rank_messages(candidates, question.text, calibration, calibration.background_of(question.vector), weights)
+            found += self._read(tenant_id, scope, question, ranked, limit)
         return sorted(found, key=lambda one: -one.ranked.score)[:limit]
 
     def _read(self, tenant_id: str, scope: str, question: Question, ranked: Sequence[Ranked], limit: int) -> list[MessageFound]:
@@ -321,16 +319,25 @@ class MemorySearch:
                 self._store.count_access(tenant_id, [hit.entity for hit in hits], now())
 
 
+def identifiers(query: str) -> list[str]:
+    """The codes, addresses and numbers of a query that consists of nothing else."""
+    words = query.split()
+    return words if words and all(IDENTIFIER.fullmatch(word) for word in words) else []
+
+
+def holding(query: str, texts: Mapping[str, str]) -> set[str]:
+    """The texts that hold every identifier of a query of identifiers. Vectors put SMOKE-11 beside SMOKE-1; a reader does not."""
+    wanted = [re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE) for word in identifiers(query)]
+    return {id for id, text in texts.items() if all(word.search(text) for word in wanted)} if wanted else set()
+
+
+def _words_of(entity: StoredEntity) -> str:
+    return "\n".join((entity.name, *entity.aliases, entity.description, str(entity.properties)))
+
+
 def _dated(candidate: Candidate, updated_at: datetime) -> Candidate:
     """The candidate with the table's time, since the index may be a moment late."""
     return replace(candidate, updated_at=updated_at)
-
-
-def _unfloored(candidate: Candidate, calibration: Calibration, background: Background | None) -> Ranked:
-    evidence = calibration.evidence(candidate, background)
-    similarity = calibration.similarity(evidence.total)
-    matched: tuple[MatchedBy, ...] = ("text",) if candidate.coverage > 0 else ("vector",)
-    return Ranked(candidate, similarity, similarity, candidate.coverage, 0.0, matched)
 
 
 def _item(hit: Hit) -> SearchItem:

@@ -104,6 +104,7 @@ class ModelError(Exception):
 
     code = "model_error"
     retryable = False
+    retry_after: float | None = None  # seconds that the provider asks to wait
 
 
 class ModelUnavailableError(ModelError):
