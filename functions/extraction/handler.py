@@ -1,4 +1,4 @@
-"""Learns from conversations that SQS says are due, and goes on with long operations."""
+"""Background work from the queue: extraction that is due, vectors that are missing, long operations that go on."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import TypeAdapter
 from tidemark import bootstrap
 from tidemark.clock import now
-from tidemark.memory.extraction import GoOn, Wake
+from tidemark.work import Embed, GoOn, Wake
 
-MESSAGES: TypeAdapter[Wake | GoOn] = TypeAdapter(Wake | GoOn)
+MESSAGES: TypeAdapter[Wake | GoOn | Embed] = TypeAdapter(Wake | GoOn | Embed)
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
 
@@ -22,6 +22,8 @@ def work(record: SQSRecord, lambda_context: LambdaContext) -> None:
     message = MESSAGES.validate_json(record.body)
     if isinstance(message, Wake):
         bootstrap.extraction().run(message)
+    elif isinstance(message, Embed):
+        bootstrap.stream_indexer().embed(message)
     else:
         left = timedelta(milliseconds=lambda_context.get_remaining_time_in_millis())
         bootstrap.erasure().resume(message.tenant_id, message.operation_id, now() + left - MARGIN)

@@ -49,6 +49,7 @@ from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
 from tidemark.tenancy.tenants import TenantService
 from tidemark.tenancy.tokens import DashboardTokens
+from tidemark.work import WorkQueue
 
 if TYPE_CHECKING:
     from tidemark.models.bedrock import Clients
@@ -175,6 +176,11 @@ def authentication() -> Authentication:
 
 
 @cache
+def work_queue() -> WorkQueue:
+    return WorkQueue(settings().extraction_queue_url)
+
+
+@cache
 def idempotency() -> Idempotency:
     return Idempotency(settings().ephemeral_table)
 
@@ -230,7 +236,7 @@ def memory_search() -> MemorySearch:
 @cache
 def extraction() -> Extraction:
     return Extraction(
-        settings().extraction_queue_url,
+        work_queue(),
         conversation_store(),
         tenants(),
         agents(),
@@ -243,7 +249,7 @@ def extraction() -> Extraction:
 
 @cache
 def stream_indexer() -> StreamIndexer:
-    return StreamIndexer(conversation_store(), indexing())
+    return StreamIndexer(conversation_store(), indexing(), work_queue())
 
 
 @cache
@@ -259,7 +265,7 @@ def exporter() -> Exporter:
 
 @cache
 def erasure() -> Erasure:
-    return Erasure(conversation_store(), memory_store(), indexing(), Blobs(settings().blob_bucket), tenants(), extraction().go_on)
+    return Erasure(conversation_store(), memory_store(), indexing(), Blobs(settings().blob_bucket), tenants(), work_queue())
 
 
 # conversations

@@ -91,9 +91,9 @@ class RollbackBody(Body):
 
 
 class PreferencesPatch(Body):
-    automatic_compaction: bool | None = None
+    automatic_compaction: bool = True
     autocompact_pct: Number | None = Field(default=None, ge=0.5, le=0.95)
-    keep_user_chars: int | None = Field(default=None, ge=0, le=10_000_000)
+    keep_user_chars: int = Field(default=80_000, ge=0, le=10_000_000)
 
 
 class CompactBody(Body):

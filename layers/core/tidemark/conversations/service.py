@@ -246,7 +246,7 @@ class ConversationService:
             workspace_id=state.workspace_id,
             created_at=state.created_at,
             updated_at=state.updated_at,
-            message_count=state.message_count,
+            message_count=len(visible),
             message_ids=[message.id for message in visible],
             excerpts=[
                 Excerpt(message_id=message.id, role=message.role, text=message.content[:EXCERPT_CHARACTERS])

@@ -149,7 +149,8 @@ def problem_response(error: TidemarkError, request_id: str) -> Response[Any]:
     headers: dict[str, str | list[str]] = {}
     if "retry_after" in error.extra:
         headers["Retry-After"] = str(error.extra["retry_after"])
-    return Response(status_of(error), content_type=PROBLEM, body=problem(error, request_id), headers=headers)
+    # as text: the resolver writes only application/json itself, and API Gateway takes no other body
+    return Response(status_of(error), content_type=PROBLEM, body=json_body.dumps(problem(error, request_id)), headers=headers)
 
 
 def _known_parameters(app: APIGatewayRestResolver, next_middleware: NextMiddleware) -> Response[Any]:
@@ -258,7 +259,7 @@ def _record_refusal(caller: Caller, event: dict[str, Any]) -> None:
 def _proxy(response: Response[Any]) -> Proxy:
     return {
         "statusCode": response.status_code,
-        "body": json_body.dumps(response.body),
+        "body": response.body,
         "isBase64Encoded": False,
         "multiValueHeaders": {
             "Content-Type": [str(response.content_type)],

@@ -8,11 +8,9 @@ does again, and what is stored already changes nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import boto3
 from pydantic import BaseModel, ConfigDict
 
 from tidemark.clock import Time, iso, now
@@ -33,16 +31,12 @@ from tidemark.tenancy.caller import Actor
 from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents
 from tidemark.tenancy.tenants import TenantService
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+from tidemark.work import Trigger, Wake, WorkQueue
 
 LEASE, LASTS = "lease#extract", timedelta(minutes=6)
-MOST_DELAY_SECONDS = 900  # of an SQS message; a longer cooldown is the sweeper's
 BATCH_MESSAGES = 200  # read by one job; what is left makes the next one
 
 State = Literal["queued", "running", "completed", "skipped", "failed"]
-Trigger = Literal["pending_limit", "cooldown", "sweep", "manual"]
 ENDED = ("completed", "skipped", "failed")
 
 
@@ -67,23 +61,6 @@ class Job(BaseModel):
     completed_at: Time | None = None
 
 
-class Wake(BaseModel):
-    """What an SQS message says. `due` is the time that the conversation had when it was sent: a later one makes the message stale."""
-
-    tenant_id: str
-    conversation_id: str
-    trigger: Trigger
-    due: Time | None = None
-    job_id: str | None = None
-
-
-class GoOn(BaseModel):
-    """An SQS message that brings an operation which was too long for one call."""
-
-    tenant_id: str
-    operation_id: str
-
-
 class BusyError(Exception):
     """Another worker has the conversation; the message comes again."""
 
@@ -91,7 +68,7 @@ class BusyError(Exception):
 class Extraction:
     def __init__(
         self,
-        queue_url: str,
+        queue: WorkQueue,
         store: ConversationStore,
         tenants: TenantService,
         agents: Agents,
@@ -100,12 +77,8 @@ class Extraction:
         extractor: Callable[[MemorySettings], Extractor],
         known: Callable[[str, Scope], Mapping[str, str]],
     ) -> None:
-        self._queue_url, self._store, self._tenants, self._agents = queue_url, store, tenants, agents
+        self._queue, self._store, self._tenants, self._agents = queue, store, tenants, agents
         self._learning, self._indexing, self._extractor, self._known = learning, indexing, extractor, known
-
-    @cached_property
-    def _sqs(self) -> "SQSClient":
-        return boto3.client("sqs")
 
     # waking
     def tell(self, state: ConversationState) -> None:
@@ -116,16 +89,9 @@ class Extraction:
         trigger: Trigger = "cooldown" if wait > 1 else "pending_limit"
         wake = Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger=trigger, due=state.extract_at)
         try:
-            self._send(wake, max(0, min(MOST_DELAY_SECONDS, round(wait + 0.5))))
+            self._queue.send(wake, round(wait + 0.5))
         except Exception as exc:  # noqa: BLE001 - the turn is stored; the sweeper goes by the table
             logger.warning("wake-up not sent", error=type(exc).__name__, where=where(exc))
-
-    def go_on(self, tenant_id: str, operation_id: str) -> None:
-        """Has a worker go on with an operation."""
-        self._send(GoOn(tenant_id=tenant_id, operation_id=operation_id), 0)
-
-    def _send(self, wake: Wake | GoOn, delay: int) -> None:
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=wake.model_dump_json(), DelaySeconds=delay)
 
     def request(self, state: ConversationState) -> Job:
         """A job for what is pending now; with nothing pending it has ended already."""
@@ -135,7 +101,7 @@ class Extraction:
             self._put(state.tenant_id, state.external_subject_id, ended)
             return ended
         self._put(state.tenant_id, state.external_subject_id, job)
-        self._send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="manual", job_id=job.id), 0)
+        self._queue.send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="manual", job_id=job.id))
         return job
 
     def sweep(self, at: datetime, limit: int) -> int:
@@ -144,7 +110,7 @@ class Extraction:
         for shard in range(keys.DUE_SHARDS):
             for item in Item.by_due.query(f"due#{shard}", Item.gsi3sk < iso(at), limit=limit):
                 state = item.read(ConversationState)
-                self._send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="sweep", due=state.extract_at), 0)
+                self._queue.send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="sweep", due=state.extract_at))
                 found += 1
         return found
 
@@ -316,7 +282,7 @@ class Extraction:
                     return
                 state = fresh
         if len(messages) >= BATCH_MESSAGES and waiting:
-            self._send(Wake(tenant_id=changed.tenant_id, conversation_id=changed.id, trigger="pending_limit", due=now()), 0)
+            self._queue.send(Wake(tenant_id=changed.tenant_id, conversation_id=changed.id, trigger="pending_limit", due=now()))
 
 
 def _source(message: StoredMessage) -> SourceMessage:

@@ -1,6 +1,8 @@
 """Keeping the derived index true to the table: what a stored thing looks like as a document, and how it gets there."""
 
 import json
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -12,6 +14,8 @@ from tidemark.observability import metrics
 from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
 from tidemark.search.port import Document, SearchIndex, SearchUnavailableError
 from tidemark.storage import keys
+
+CHUNK = 8  # vectors made and stored together
 
 
 def entity_document(tenant_id: str, entity: StoredEntity) -> Document:
@@ -61,10 +65,21 @@ class Indexing:
     def __init__(self, index: Callable[[], SearchIndex], embedder: Callable[[], Embedder]) -> None:
         self._index, self._embedder = index, embedder
 
-    def put(self, documents: Sequence[Document]) -> None:
-        """Embeds and stores. Raises SearchUnavailableError."""
-        if documents:
-            self._index().upsert(with_vectors(documents, self._embedder()))
+    def put(self, documents: Sequence[Document], seconds: float = math.inf) -> list[Document]:
+        """Stores documents, findable by their words at once, then their vectors, memories first.
+
+        Vectors are made for about so many seconds; those that still lack theirs are returned. Raises SearchUnavailableError.
+        """
+        if not documents:
+            return []
+        index = self._index()
+        index.upsert(documents)
+        waiting = sorted(documents, key=lambda one: one.kind)  # a memory is short and asked for first
+        started = time.monotonic()
+        while waiting and time.monotonic() - started < seconds:
+            index.upsert(with_vectors(waiting[:CHUNK], self._embedder()))
+            waiting = waiting[CHUNK:]
+        return waiting
 
     def put_now(self, tenant_id: str, entities: Sequence[StoredEntity]) -> None:
         """On the request path, for what has to be found by the very next request. The stream brings it again where this fails."""

@@ -1,6 +1,6 @@
 """The reader of the table's stream: brings what changed to the index, in order, as often as the stream repeats it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,10 @@ from tidemark.memory.records import StoredEntity
 from tidemark.observability import logger, where
 from tidemark.search.documents import EARLIER_TURNS
 from tidemark.search.port import Document
+from tidemark.work import Embed, WorkQueue
+
+VECTOR_SECONDS = 3.0  # of one batch; the stream's next records wait behind it
+EMBED_TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,8 @@ class _Batch:
 
 
 class StreamIndexer:
-    def __init__(self, store: ConversationStore, indexing: Indexing) -> None:
-        self._store, self._indexing = store, indexing
+    def __init__(self, store: ConversationStore, indexing: Indexing, queue: WorkQueue) -> None:
+        self._store, self._indexing, self._queue = store, indexing, queue
 
     def apply(self, events: Iterable[Event]) -> str | None:
         """Indexes a batch. The sequence of the first record that could not be read, from which the stream goes on; None when all were.
@@ -60,11 +64,31 @@ class StreamIndexer:
                 logger.error("stream record not indexed", error=type(exc).__name__, where=where(exc), sequence=event.sequence)
                 failed = event.sequence
                 break
-        self._indexing.put(list(batch.documents.values()))
+        late = self._indexing.put(list(batch.documents.values()), VECTOR_SECONDS)
         self._indexing.remove(batch.removed)
         for tenant_id, conversation_id in batch.conversations:
             self._indexing.remove_conversation(tenant_id, conversation_id)
+        self._embed_later(late)
         return failed
+
+    def _embed_later(self, documents: Sequence[Document]) -> None:
+        """Hands on what lacks its vector, so that a long transcript does not hold up what comes behind it in the stream."""
+        by_conversation: dict[tuple[str, str], list[str]] = {}
+        for one in documents:
+            by_conversation.setdefault((one.tenant_id, one.conversation_id), []).append(one.id)
+        for (tenant_id, conversation_id), ids in by_conversation.items():
+            for start in range(0, len(ids), EMBED_TOGETHER):
+                part = ids[start : start + EMBED_TOGETHER]
+                self._queue.send(Embed(tenant_id=tenant_id, conversation_id=conversation_id, message_ids=part))
+
+    def embed(self, message: Embed) -> None:
+        """Gives messages of one conversation their vectors."""
+        state = self._store.get(message.tenant_id, message.conversation_id)
+        if state is None or state.state != "active":
+            return
+        found = self._store.messages(message.tenant_id, [(state.id, id) for id in message.message_ids])
+        documents = [stored_document(state, one, self._earlier(state, one)) for one in self._store.load(state.tenant_id, found)]
+        self._indexing.put(documents)
 
     def _read(self, event: Event, batch: _Batch) -> None:
         item = event.new or event.old or {}

@@ -26,6 +26,7 @@ from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import Operation, Receipt, StoredApiKey
 from tidemark.tenancy.tenants import TenantService
+from tidemark.work import GoOn, WorkQueue
 
 Step = Callable[[], dict[str, int]]
 
@@ -42,10 +43,10 @@ class Erasure:
         indexing: Indexing,
         blobs: Blobs,
         tenants: TenantService,
-        go_on: Callable[[str, str], None],
+        queue: WorkQueue,
     ) -> None:
         self._conversations, self._memories, self._indexing = conversations, memories, indexing
-        self._blobs, self._tenants, self._go_on = blobs, tenants, go_on
+        self._blobs, self._tenants, self._queue = blobs, tenants, queue
 
     # asked for
     def erase_subject(self, caller: Caller, external_subject_id: str, deadline: datetime) -> Operation:
@@ -78,7 +79,7 @@ class Erasure:
         except _OutOfTimeError:
             waiting = operation.model_copy(update={"receipt": Receipt(counts=dict(counts))})
             operations.save(waiting)
-            self._go_on(operation.tenant_id, operation.id)
+            self._queue.send(GoOn(tenant_id=operation.tenant_id, operation_id=operation.id))
             return waiting
         done = operation.model_copy(update={"state": "completed", "completed_at": now(), "receipt": Receipt(counts=dict(counts))})
         operations.save(done)
