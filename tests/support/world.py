@@ -240,7 +240,9 @@ class World:
 
     def extract(self, wakes: Iterable[Wake] | None = None) -> list[str]:
         """Delivers wake-ups (by default all that wait, at once); the ids of those that failed."""
-        chosen = [wake for wake, _ in self.wakes()] if wakes is None else wakes
+        chosen = [wake for wake, _ in self.wakes()] if wakes is None else list(wakes)
+        if not chosen:
+            return []
         answer = self.invoke("extraction", events.sqs(wake.model_dump_json() for wake in chosen))
         return [one["itemIdentifier"] for one in answer["batchItemFailures"]]
 
