@@ -75,6 +75,18 @@ class TurnBody(Body):
         return self
 
 
+class EarlierWords(Body):
+    content: Content
+    name: Identifier | None = None
+
+
+class CompletionTurn(TurnBody):
+    """A turn of the OpenAI routes: with instructions of its own, and words in front of the last ones that were not stored yet."""
+
+    instructions: str = ""
+    earlier: list[EarlierWords] = Field(default_factory=list, max_length=100)
+
+
 class ImportedMessage(Body):
     role: Literal["user", "assistant"]
     content: Content

@@ -32,7 +32,7 @@ from tidemark.conversations.model import (
     TurnAnswer,
     TurnRecord,
 )
-from tidemark.conversations.requests import TurnBody
+from tidemark.conversations.requests import CompletionTurn, TurnBody
 from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.summary import SummaryFailedError
 from tidemark.errors import (
@@ -169,7 +169,7 @@ class TurnService:
         self._store.put_turn(caller.tenant_id, turn.model_copy(update={"state": "failed", "problem": problem, "completed_at": now()}))
 
     def _run(self, caller: Caller, state: ConversationState, base: Base, body: TurnBody, turn: TurnRecord) -> Iterator[Event]:
-        setting = self._access.setting(caller, state)
+        setting = _instructed(self._access.setting(caller, state), body)
         explicit = self._memory.explicit(setting.scope, setting.memory, body) if not base.open_calls else None
         if explicit is not None:
             yield from self._confirm(caller, setting, state, base, body, turn, explicit)
@@ -193,9 +193,11 @@ class TurnService:
         ]
         if body.content is None:
             return tuple(results)
+        earlier = body.earlier if isinstance(body, CompletionTurn) else []
+        before = [Draft(role="user", content=one.content, name=one.name, tokens=0, created_at=at, scope=scope) for one in earlier]
         attachments = [Attachment(**one.model_dump()) for one in body.attachments]
         words = Draft(role="user", content=body.content, name=body.name, attachments=attachments, tokens=0, created_at=at, scope=scope)
-        return (*results, weighed(words, factor))
+        return (*results, *(weighed(one, factor) for one in before), weighed(words, factor))
 
     def _recall(self, caller: Caller, setting: Setting, state: ConversationState, base: Base, body: TurnBody) -> RecalledBlock:
         if setting.scope is None or body.memory == "off" or body.content is None:
@@ -424,7 +426,7 @@ class TurnService:
         factor = setting.model.factor
         drafts = self._drafts(setting, body, None)
         key = ids.new_item_key(state.last_item_key)
-        confirmation = self._memory.remember(caller, setting, state, explicit, ids.message_id(key, 0), drafts[0])
+        confirmation = self._memory.remember(caller, setting, state, explicit, ids.message_id(key, len(drafts) - 1), drafts[-1])
         draft = weighed(Draft(role="assistant", kind="memory_confirmation", content=confirmation, tokens=0, created_at=now()), factor)
         yield Event("delta", {"text": confirmation})
         answer = _Answer(
@@ -444,6 +446,14 @@ class TurnService:
                 fresh = self._access.find(caller, state.id)
                 ready = replace(ready, state=fresh, base=self._behind(fresh, base, drafts))
         raise ConflictError("Too many turns in this conversation at the same time.")
+
+
+def _instructed(setting: Setting, body: TurnBody) -> Setting:
+    """The setting with the instructions that the turn itself brings behind the agent's own."""
+    if not isinstance(body, CompletionTurn) or not body.instructions:
+        return setting
+    prompt = "\n\n".join(filter(None, (setting.agent.system_prompt, body.instructions)))
+    return replace(setting, agent=setting.agent.model_copy(update={"system_prompt": prompt}))
 
 
 def check_round(open_calls: Sequence[str], body: TurnBody) -> None:
