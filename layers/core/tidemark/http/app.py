@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, cast, get_args
+from typing import Annotated, Any, Protocol, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
@@ -30,6 +30,7 @@ from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller, Scope
 
 R = TypeVar("R", bound=BaseModel)
+Headers = dict[str, list[str]]
 
 PROBLEM = "application/problem+json"
 REQUESTS_PER_MINUTE = 6000
@@ -44,10 +45,12 @@ _SUBJECT = TypeAdapter(Subject)
 # what routes ask for
 def _caller(request: Request) -> Caller:
     """The caller that the authorizer found, with the subject and knowledge base that the query names."""
-    event = cast(APIGatewayProxyEvent, request.resolved_event)
-    found: Any = event.request_context.authorizer
-    caller = Caller.model_validate_json(found["caller"])
-    query = event.multi_value_query_string_parameters or {}
+    return caller_of(cast(APIGatewayProxyEvent, request.resolved_event).raw_event)
+
+
+def caller_of(event: dict[str, Any]) -> Caller:
+    caller = Caller.model_validate_json(event["requestContext"]["authorizer"]["caller"])
+    query = event.get("multiValueQueryStringParameters") or {}
     subject, base = (_single(query, name) for name in SCOPE_PARAMETERS)
     if subject is not None:
         try:
@@ -172,11 +175,21 @@ def _takes_several(annotation: Any) -> bool:
 
 
 # the handler around it
-class Handler:
-    """A Lambda handler of API Gateway's proxy events."""
+class Routes(Protocol):
+    def resolve(self, event: dict[str, Any], context: Any) -> dict[str, Any]: ...
 
-    def __init__(self, app: APIGatewayRestResolver, settings: Callable[[], Settings], idempotency: Callable[[], Idempotency]) -> None:
-        self._app, self._settings, self._idempotency = app, settings, idempotency
+
+class Handler:
+    """A Lambda handler of API Gateway's proxy events. `heading` gets the headers that any answer will have, before it is served."""
+
+    def __init__(
+        self,
+        app: Routes,
+        settings: Callable[[], Settings],
+        idempotency: Callable[[], Idempotency],
+        heading: Callable[[Headers], None] = lambda _: None,
+    ) -> None:
+        self._app, self._settings, self._idempotency, self._heading = app, settings, idempotency, heading
 
     def __call__(self, event: dict[str, Any], context: LambdaContext) -> Proxy:
         started, settings = time.monotonic(), self._settings()
@@ -185,9 +198,10 @@ class Handler:
         if event["httpMethod"] == "OPTIONS":
             return _preflight(event, settings.cors_origins)
         caller = _known_caller(event)
-        limits: dict[str, list[str]] = {}
+        common = {"X-Request-Id": [request_id], **_cors(event, settings.cors_origins)}
         try:
-            limits = _take(caller) if caller else {}
+            common |= _take(caller) if caller else {}
+            self._heading(common)
             _check_media_type(event)
             answer = self._serve(caller, event, context)
         except TidemarkError as error:
@@ -198,12 +212,7 @@ class Handler:
         if answer["statusCode"] == 403 and caller:
             _record_refusal(caller, event)
         answer["body"] = answer["body"] or ""
-        answer["multiValueHeaders"] = {
-            **answer.get("multiValueHeaders", {}),
-            **limits,
-            "X-Request-Id": [request_id],
-            **_cors(event, settings.cors_origins),
-        }
+        answer["multiValueHeaders"] = {**answer.get("multiValueHeaders", {}), **common}
         logger.info(
             "request",
             request_id=request_id,
