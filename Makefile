@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: run stop build requirements test check openapi bench help
+.PHONY: run stop opensearch opensearch-stop build requirements test check openapi bench help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,6 +11,12 @@ run: .venv/.synced ## Start the whole service on this machine; TIDEMARK_PORT, TI
 
 stop: .venv/.synced ## Stop the service of TIDEMARK_STATE_DIR from another terminal
 	@$(BIN)/python -m infra.local stop
+
+opensearch: .venv/.synced ## Start a real OpenSearch in the background (Java 17+ and Maven, no Docker); TIDEMARK_OPENSEARCH_PORT
+	@$(BIN)/python -m infra.local.opensearch start
+
+opensearch-stop: .venv/.synced ## Stop it; its data stays
+	@$(BIN)/python -m infra.local.opensearch stop
 
 test: .venv/.synced ## All tests
 	$(BIN)/pytest
@@ -37,7 +43,7 @@ bench: .venv/.synced ## Benchmarks
 	$(BIN)/python -m tests.bench
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 .venv/.synced: pyproject.toml uv.lock | $(if $(filter uv,$(UV)),,$(UV))
 	@echo "Installing the project's packages into .venv"

@@ -15,7 +15,7 @@ from socket import socket
 import httpx
 import uvicorn
 
-from infra.local import credentials, edge, local_tokens, processes, tour
+from infra.local import credentials, edge, local_tokens, opensearch, processes, tour
 from infra.local.deploy import deploy
 from infra.local.emulator_process import Emulator
 from infra.local.environment import emulator_python
@@ -98,9 +98,25 @@ def _emulated(settings: LocalSettings, progress: Progress) -> Iterator[Emulator]
         shutil.rmtree(settings.state / "tmp", ignore_errors=True)
 
 
+@contextmanager
+def _searching(settings: LocalSettings, progress: Progress) -> Iterator[None]:
+    """With an OpenSearch of this machine where one is asked for and none is named."""
+    if settings.parameters["Search"] != "opensearch" or settings.parameters["OpenSearchUrl"]:
+        yield
+        return
+    with opensearch.for_this_run(os.environ, progress) as address:
+        settings.parameters["OpenSearchUrl"] = address
+        yield
+
+
 def _run(settings: LocalSettings, progress: Progress) -> None:
     settings.state.mkdir(parents=True, exist_ok=True)
-    with processes.lock(settings.state / "lock"), processes.bind(settings.port) as taken, _emulated(settings, progress) as emulator:
+    with (
+        processes.lock(settings.state / "lock"),
+        processes.bind(settings.port) as taken,
+        _searching(settings, progress),
+        _emulated(settings, progress) as emulator,
+    ):
         processes.record(settings.state / "instance.json", os.getpid())
         with progress.step("Deploying template.yaml"):
             outputs = deploy(settings, emulator)
