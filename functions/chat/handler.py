@@ -1,6 +1,6 @@
-"""Turns, and the models that answer them."""
+"""Turns and chat completions, buffered, and the models that answer them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -9,13 +9,28 @@ from tidemark import bootstrap
 from tidemark.clock import now
 from tidemark.conversations.model import TurnAnswer
 from tidemark.conversations.requests import TurnBody
-from tidemark.http.app import ChatCaller, Handler, answer, api
+from tidemark.http.app import ChatCaller, answer, api
+from tidemark.http.chat import ChatHandler, last, naming
+from tidemark.http.openai import ChatBody, ChatCompletion, ListedModel, ModelList, chat_completion, completion
 
 app = api()
-handler = Handler(app, bootstrap.settings, bootstrap.idempotency)
+handler = ChatHandler(app, bootstrap.settings, bootstrap.idempotency)
+
+
+def _deadline() -> datetime:
+    return now() + timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis())
 
 
 @app.post("/v1/conversations/<conversation_id>/messages")
 def post_turn(conversation_id: str, body: Annotated[TurnBody, Body()], caller: ChatCaller) -> Response[TurnAnswer]:
-    left = timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis())
-    return answer(bootstrap.turns().answer(caller, conversation_id, body, now() + left))
+    return answer(bootstrap.turns().answer(caller, conversation_id, body, _deadline()))
+
+
+@app.post("/v1/chat/completions")
+def create_completion(body: Annotated[ChatBody, Body()], caller: ChatCaller) -> Response[ChatCompletion]:
+    return answer(chat_completion(last(bootstrap.completions().run(naming(caller, body), completion(body), _deadline()))))
+
+
+@app.get("/v1/models")
+def models(caller: ChatCaller) -> Response[ModelList]:
+    return answer(ModelList(data=[ListedModel(id=name) for name in bootstrap.completions().models(caller)]))

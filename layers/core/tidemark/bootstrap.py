@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.conversations.access import ConversationAccess
 from tidemark.conversations.compaction import Compactor
+from tidemark.conversations.completions import Completions
 from tidemark.conversations.context import ContextService
 from tidemark.conversations.history import History
 from tidemark.conversations.service import ConversationService
@@ -292,6 +293,11 @@ def compactor() -> Compactor:
 @cache
 def turns() -> TurnService:
     return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model())
+
+
+@cache
+def completions() -> Completions:
+    return Completions(turns(), conversation_access(), turn_memory(), tenants(), agents(), knowledge_bases(), model(), default_model_id())
 
 
 @cache

@@ -198,17 +198,17 @@ class Handler:
         if event["httpMethod"] == "OPTIONS":
             return _preflight(event, settings.cors_origins)
         caller = _known_caller(event)
-        common = {"X-Request-Id": [request_id], **_cors(event, settings.cors_origins)}
+        common = {"X-Request-Id": [request_id], **cors(event, settings.cors_origins)}
         try:
             common |= _take(caller) if caller else {}
             self._heading(common)
             _check_media_type(event)
             answer = self._serve(caller, event, context)
         except TidemarkError as error:
-            answer = _proxy(problem_response(error, request_id))
+            answer = proxy(problem_response(error, request_id))
         except Exception as exc:  # noqa: BLE001 - the last line: whatever it is, the client gets a problem and the log its place
             logger.error("unexpected error", error=type(exc).__name__, where=where(exc), request_id=request_id)
-            answer = _proxy(problem_response(TidemarkError("Something went wrong on our side."), request_id))
+            answer = proxy(problem_response(TidemarkError("Something went wrong on our side."), request_id))
         if answer["statusCode"] == 403 and caller:
             _record_refusal(caller, event)
         answer["body"] = answer["body"] or ""
@@ -265,7 +265,7 @@ def _record_refusal(caller: Caller, event: dict[str, Any]) -> None:
         audit.record(caller, "refused", f"{event['httpMethod']} {event.get('resource')}", decision="deny")
 
 
-def _proxy(response: Response[Any]) -> Proxy:
+def proxy(response: Response[Any]) -> Proxy:
     return {
         "statusCode": response.status_code,
         "body": response.body,
@@ -279,7 +279,7 @@ def _proxy(response: Response[Any]) -> Proxy:
 
 def _preflight(event: dict[str, Any], origins: str) -> Proxy:
     """What a browser asks before a request of another origin; it needs no token."""
-    headers = _cors(event, origins)
+    headers = cors(event, origins)
     if "Access-Control-Allow-Origin" in headers:
         headers |= {
             "Access-Control-Allow-Methods": [ALLOWED_METHODS],
@@ -289,7 +289,7 @@ def _preflight(event: dict[str, Any], origins: str) -> Proxy:
     return {"statusCode": 204, "body": "", "isBase64Encoded": False, "multiValueHeaders": headers}
 
 
-def _cors(event: dict[str, Any], origins: str) -> dict[str, list[str]]:
+def cors(event: dict[str, Any], origins: str) -> dict[str, list[str]]:
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     origin = headers.get("origin")
     allowed = [one.strip() for one in origins.split(",") if one.strip()]
