@@ -182,8 +182,13 @@ def work_queue() -> WorkQueue:
 
 
 @cache
+def blobs() -> Blobs:
+    return Blobs(settings().blob_bucket)
+
+
+@cache
 def idempotency() -> Idempotency:
-    return Idempotency(settings().ephemeral_table)
+    return Idempotency(settings().ephemeral_table, blobs())
 
 
 @cache
@@ -266,13 +271,13 @@ def exporter() -> Exporter:
 
 @cache
 def erasure() -> Erasure:
-    return Erasure(conversation_store(), memory_store(), indexing(), Blobs(settings().blob_bucket), tenants(), work_queue())
+    return Erasure(conversation_store(), memory_store(), indexing(), blobs(), tenants(), work_queue())
 
 
 # conversations
 @cache
 def conversation_store() -> ConversationStore:
-    return ConversationStore(Blobs(settings().blob_bucket))
+    return ConversationStore(blobs())
 
 
 @cache

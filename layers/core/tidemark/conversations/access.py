@@ -9,9 +9,9 @@ from tidemark.errors import NotFoundError
 from tidemark.memory.scope import Scope, resolve
 from tidemark.models.registry import ModelInfo, lookup
 from tidemark.tenancy.caller import Caller
-from tidemark.tenancy.model import Agent, MemorySettings
+from tidemark.tenancy.model import Agent, MemorySettings, memory_settings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
-from tidemark.tenancy.tenants import TenantService
+from tidemark.tenancy.tenants import TenantService, site_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ConversationAccess:
         """Agent, window and memory scope of a turn. A conversation whose agent or knowledge base is gone follows the tenant's defaults."""
         tenant = self._tenants.stored(caller.tenant_id)
         agent = self._agent(caller.tenant_id, state.agent_id, tenant.default_agent_id)
-        memory = self._tenants.settings(caller.tenant_id)
+        memory = memory_settings(tenant.memory_settings, site_settings())
         model = lookup(agent.model_id or self._default_model_id)
         config = agent.context_compression_config
         window = config.context_window or model.context_window

@@ -28,6 +28,7 @@ from tidemark.conversations.model import (
 from tidemark.conversations.sittings import sitting
 from tidemark.errors import ConflictError
 from tidemark.models.ports import Attachment
+from tidemark.privacy import traces
 from tidemark.storage import keys, table
 from tidemark.storage.blobs import Blobs
 from tidemark.storage.table import Item
@@ -104,13 +105,15 @@ class ConversationStore:
         last = f"{iso(page[-1].last_activity_at)}#{page[-1].id}" if len(found) > limit else None
         return page, last
 
-    def delete(self, state: ConversationState) -> None:
-        """Erases everything of a conversation; the conversation's own item goes last, so that a retry goes on."""
-        self._blobs.delete_prefix(f"{state.tenant_id}/{state.id}/")
+    def delete(self, state: ConversationState) -> int:
+        """Erases everything of a conversation, and tells how many stored answers went. Its own item goes last: a retry goes on."""
         pk = keys.conversation(state.tenant_id, state.id)
+        answers = traces.erase(state.tenant_id, pk, self._blobs)
+        self._blobs.delete_prefix(f"{state.tenant_id}/{state.id}/")
         for prefix in (keys.MESSAGES, keys.TURNS, keys.FRAMES, keys.COMPACTIONS, keys.JOBS):
             table.delete_partition(pk, prefix)
         table.delete((pk, keys.META))
+        return answers
 
     # messages
     def append(

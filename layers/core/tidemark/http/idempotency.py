@@ -16,9 +16,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tidemark.errors import ConflictError, InvalidError
 from tidemark.privacy import traces
+from tidemark.storage.blobs import Blobs
 
 KEPT_SECONDS = 24 * 3600
 PREFIX = "http"
+ITEM_BYTES = 300_000  # of an answer's body; an item holds 400 KB
 METHODS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 Proxy = dict[str, Any]  # an answer as API Gateway takes it
@@ -33,16 +35,25 @@ class _NotStored(Exception):
 
 
 class _Answers(BaseIdempotencySerializer):
-    """What is kept of an answer: all of it, but never an API key's secret."""
+    """What is kept of an answer: all of it, but never an API key's secret. What is too large for an item lies in the bucket."""
+
+    def __init__(self, blobs: Blobs, blob_key: str) -> None:
+        self._blobs, self._blob_key = blobs, blob_key
 
     def to_dict(self, data: Proxy) -> Proxy:
-        body = json.loads(data["body"]) if data.get("body") else None
-        if isinstance(body, dict) and body.get("id", "").startswith("key_") and "secret" in body:
+        text = str(data.get("body") or "")
+        if len(text.encode()) > ITEM_BYTES:
+            self._blobs.put(self._blob_key, text, short_lived=True)
+            return {**data, "body": "", "blob": self._blob_key}
+        body = json.loads(text) if text else None
+        if isinstance(body, dict) and str(body.get("id", "")).startswith("key_") and "secret" in body:
             return {**data, "body": json.dumps({**body, "secret": None})}
         return data
 
     def from_dict(self, data: Proxy) -> Proxy:
-        return data
+        if "blob" not in data:
+            return data
+        return {**{name: value for name, value in data.items() if name != "blob"}, "body": self._blobs.get(data["blob"])}
 
 
 def _mark_replayed(response: Proxy, idempotent_data: DataRecord) -> Proxy:
@@ -50,8 +61,8 @@ def _mark_replayed(response: Proxy, idempotent_data: DataRecord) -> Proxy:
 
 
 class Idempotency:
-    def __init__(self, table_name: str) -> None:
-        self._layer = DynamoDBPersistenceLayer(table_name=table_name)
+    def __init__(self, table_name: str, blobs: Blobs) -> None:
+        self._layer, self._blobs = DynamoDBPersistenceLayer(table_name=table_name), blobs
 
     def run(
         self, owner: str, event: dict[str, Any], context: LambdaContext, serve: Callable[[], Proxy], partition: str | None = None
@@ -84,7 +95,7 @@ class Idempotency:
             data_keyword_argument="what",
             persistence_store=self._layer,
             config=config,
-            output_serializer=_Answers(),
+            output_serializer=_Answers(self._blobs, traces.blob_key(owner, record_id(owner, key))),
             key_prefix=PREFIX,
         )
         if partition is not None:

@@ -127,14 +127,13 @@ class Erasure:
                 if fresh is None:
                     return {}
                 return self._conversation(fresh)
-        answers = traces.erase(keys.conversation(state.tenant_id, state.id))
-        self._conversations.delete(state)
+        answers = self._conversations.delete(state)
         self._indexing.remove_conversation(state.tenant_id, state.id)
         return {"conversations": 1, "messages": state.message_count, "stored_answers": answers}
 
     def _memory(self, tenant_id: str, scope: Scope) -> dict[str, int]:
         pk = keys.memory(tenant_id, scope.key)
-        answers = traces.erase(pk)
+        answers = traces.erase(tenant_id, pk, self._blobs)
         counts = {
             "entities": table.delete_partition(pk, keys.ENTITIES),
             "relations": table.delete_partition(pk, keys.RELATIONS),

@@ -10,6 +10,7 @@ from typing import Any
 
 from tidemark.ids import is_id
 from tidemark.storage import ephemeral, keys, table
+from tidemark.storage.blobs import Blobs
 from tidemark.storage.table import Item
 from tidemark.tenancy.caller import Caller
 
@@ -39,11 +40,18 @@ def leave(partition: str, record_id: str) -> None:
     table.put(Item(partition, f"{TRACES}{record_id}", kind="trace", ttl=int(time.time()) + KEPT_SECONDS))
 
 
-def erase(partition: str) -> int:
+def blob_key(owner: str, record_id: str) -> str:
+    """Where an answer lies that is too large for an item; the owner's prefix erases it with all else of the tenant."""
+    return f"{owner}/answers/{record_id}"
+
+
+def erase(tenant_id: str, partition: str, blobs: Blobs) -> int:
     """Deletes the stored answers that a partition's traces lead to; safe to repeat."""
     count = 0
     for trace in table.query(partition, TRACES):
-        ephemeral.delete(trace.sk.removeprefix(TRACES))
+        record_id = trace.sk.removeprefix(TRACES)
+        blobs.delete_prefix(blob_key(tenant_id, record_id))
+        ephemeral.delete(record_id)
         table.delete((partition, trace.sk))
         count += 1
     return count

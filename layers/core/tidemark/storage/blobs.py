@@ -19,8 +19,10 @@ class Blobs:
     def _client(self) -> "S3Client":
         return boto3.client("s3")
 
-    def put(self, key: str, text: str) -> None:
-        self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType="application/json")
+    def put(self, key: str, text: str, *, short_lived: bool = False) -> None:
+        """Stores a text. What is short-lived carries the tag by which the bucket's lifecycle drops it after two days."""
+        tags = {"Tagging": "lifetime=short"} if short_lived else {}
+        self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType="application/json", **tags)  # type: ignore[arg-type]
 
     def get(self, key: str) -> str:
         return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read().decode()
