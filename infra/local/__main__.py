@@ -15,7 +15,7 @@ from socket import socket
 import httpx
 import uvicorn
 
-from infra.local import credentials, edge, local_tokens, opensearch, processes, tour
+from infra.local import credentials, edge, local_tokens, opensearch, processes, streaming, tour
 from infra.local.deploy import deploy
 from infra.local.emulator_process import Emulator
 from infra.local.environment import emulator_python
@@ -125,7 +125,8 @@ def _run(settings: LocalSettings, progress: Progress) -> None:
         local = local_tokens.routes(issuer, emulator.client("dynamodb"), outputs["TableName"])
         stage = f"{emulator.endpoint}/_aws/execute-api/{outputs['ApiId']}/api"
         with (
-            _served(settings, taken, edge.application(stage, settings.parameters["CorsOrigins"], local)),
+            streaming.process(settings, emulator) as stream,
+            _served(settings, taken, edge.application(stage, settings.parameters["CorsOrigins"], local, stream)),
             httpx.Client(base_url=f"http://127.0.0.1:{settings.port}/api", timeout=60, trust_env=False) as client,
         ):
             _open(settings, progress, issuer, client)

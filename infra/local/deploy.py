@@ -40,6 +40,7 @@ def _package(template: dict[str, Any], source: Path) -> list[Archive]:
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function":
+            _without_streaming(resource)
             place, archive = "CodeUri", folder(_existing(source / properties["CodeUri"], name))
         elif resource["Type"] == "AWS::Serverless::LayerVersion":
             place = "ContentUri"
@@ -51,6 +52,18 @@ def _package(template: dict[str, Any], source: Path) -> list[Archive]:
         properties[place] = {"Bucket": BUCKET, "Key": archive.key}
         archives.append(archive)
     return archives
+
+
+def _without_streaming(resource: dict[str, Any]) -> None:
+    """Under the web adapter a function streams; the emulator has neither, so it gets the buffered code and the edge streams itself."""
+    buffered = resource.get("Metadata", {}).get("Buffered")
+    if buffered is None:
+        return
+    properties = resource["Properties"]
+    properties |= {"CodeUri": buffered["CodeUri"], "Handler": buffered["Handler"]}
+    del properties["Layers"], properties["Environment"]
+    for event in properties["Events"].values():
+        event["Properties"].pop("ResponseTransferMode", None)
 
 
 def _existing(path: Path, name: str) -> Path:

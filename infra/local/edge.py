@@ -4,7 +4,7 @@ What it corrects of the emulator's gateway is listed in docs/operations/local-st
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from tidemark.http.chat import is_served, wants_stream
 
 from infra.local.problems import problem
 
@@ -35,11 +36,15 @@ DROPPED = {
 DROPPED_PREFIXES = ("x-amz-", "x-ministack-")
 
 
+Stream = Callable[[Request, str, bytes], Awaitable[Response]]
+
+
 class TooLarge(Exception):
     pass
 
 
-def application(stage_url: str, cors_origins: str, local: list[Route]) -> Starlette:
+def application(stage_url: str, cors_origins: str, local: list[Route], stream: Stream) -> Starlette:
+    """`stream` answers the requests for events, which the emulated gateway could only hold back until their end."""
     origins = [origin.strip() for origin in cors_origins.split(",") if origin.strip()]
     client = httpx.AsyncClient(timeout=httpx.Timeout(60, connect=5), limits=httpx.Limits(max_connections=200), trust_env=False)
 
@@ -51,6 +56,8 @@ def application(stage_url: str, cors_origins: str, local: list[Route]) -> Starle
             return problem(413, "payload_too_large", "The body is larger than 5 MB.", headers=cors)
         except ClientDisconnect:
             return Response(status_code=499)
+        if _is_for_events(request, body):
+            return await stream(request, _path(request), body)
         outgoing = client.build_request(
             request.method, f"{stage_url}{_target(request)}", headers=_request_headers(request), content=body or None
         )
@@ -97,10 +104,21 @@ async def _body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
+def _path(request: Request) -> str:
+    """The path below the stage, as the client wrote it."""
+    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
+    return raw.split(b"?", 1)[0].removeprefix(b"/api").decode("latin-1")
+
+
+def _is_for_events(request: Request, body: bytes) -> bool:
+    path = _path(request)
+    accept = request.headers.get("accept", "")
+    return is_served(request.method, path) and wants_stream(path, accept, body.decode("utf-8", "replace"))
+
+
 def _target(request: Request) -> str:
     """The path as the client wrote it. The emulator decodes it once where API Gateway hands it on encoded, so it is encoded once more."""
-    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
-    path = quote(raw.split(b"?", 1)[0].removeprefix(b"/api"), safe="/:@!$&'()*+,;=-._~")
+    path = quote(_path(request).encode("latin-1"), safe="/:@!$&'()*+,;=-._~")
     # A segment of dots would lead out of the stage, to the emulator's own addresses.
     path = "/".join(segment.replace(".", "%252E") if segment in (".", "..") else segment for segment in path.split("/"))
     query = quote(request.scope["query_string"], safe="/?:@!$&'()*+,;=-._~%[]")

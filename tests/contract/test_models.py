@@ -108,8 +108,12 @@ class BedrockProvider:
     def says(self, *texts: str, finish: str = "stop", pause: float = 0.0, cut: bool = False) -> Reply:
         stop = {"stop": "end_turn", "length": "max_tokens"}[finish]
         usage = {"inputTokens": 8, "cacheReadInputTokens": 3, "outputTokens": 7, "totalTokens": 18}
-        deltas = [("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}) for text in texts]
-        end = [] if cut else [("messageStop", {"stopReason": stop}), ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})]
+        deltas: list[tuple[str, dict[str, Any]]] = [
+            ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}) for text in texts
+        ]
+        end: list[tuple[str, dict[str, Any]]] = (
+            [] if cut else [("messageStop", {"stopReason": stop}), ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})]
+        )
         return self._stream(("messageStart", {"role": "assistant"}), *deltas, *end, pause=pause, cut=cut)
 
     def calls(self, *calls: tuple[str, str, str]) -> Reply:
@@ -163,7 +167,7 @@ def answering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     with serving() as server:
-        provider: Provider = {"openai_compatible": OpenAIProvider, "bedrock": BedrockProvider}[request.param](server)
+        provider: Provider = OpenAIProvider(server) if request.param == "openai_compatible" else BedrockProvider(server)
         server.replies = [provider.says("At ", "nine.")]
         yield provider.model()
 
