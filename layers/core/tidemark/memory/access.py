@@ -13,6 +13,10 @@ class MemoryAccess:
     def __init__(self, tenants: TenantService, knowledge_bases: KnowledgeBases) -> None:
         self._tenants, self._bases = tenants, knowledge_bases
 
+    def need_tenant(self, tenant_id: str) -> None:
+        """Raises NotFoundError for a tenant that is not there, which only the platform's administrator can name."""
+        self._tenants.stored(tenant_id)
+
     def settings(self, caller: Caller) -> MemorySettings:
         return self._tenants.settings(caller.tenant_id)
 

@@ -78,6 +78,7 @@ class ManagedMemory:
     # the management routes
     def tenant_view(self, caller: Caller, tenant_id: str) -> View:
         caller.need_administrator(tenant_id)
+        self._access.need_tenant(tenant_id)
         return View(tenant_id, TENANT, whole_tenant=True)
 
     def base_view(self, caller: Caller, knowledge_base_id: str) -> View:

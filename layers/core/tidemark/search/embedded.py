@@ -6,7 +6,6 @@ Exact means exact: every filter narrows the rows before an arm is cut, so a page
 import json
 from array import array
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tidemark.search.lexical import LexicalHit
 from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Query
 from tidemark.search.sqlite import Database, rows
 from tidemark.search.text import fold, name_key, name_keys_in, query_words
+from tidemark.search.times import instant, moment
 
 _LAYOUT = "1"  # of the tables and of the words in them; another one is rebuilt, not migrated: the index is derived
 _VECTOR_CHUNK = 64  # vec0 reserves whole chunks a scope: 1024, its default, is 1.5 MB for a scope with one memory
@@ -111,7 +111,7 @@ def _store(connection: apsw.Connection, document: Document) -> None:
     key = (document.tenant_id, document.id)
     doc: int | None = None
     for doc, updated, place in rows(connection, "SELECT doc, updated, partition FROM documents WHERE tenant = ? AND id = ?", key):
-        if updated > _instant(document.updated_at):
+        if updated > instant(document.updated_at):
             return
         _erase(connection, doc, keep_vector=document.vector is not None and place == partition)
     _insert(connection, document, partition, doc)
@@ -122,7 +122,7 @@ def _insert(connection: apsw.Connection, document: Document, partition: int, doc
     row = (
         partition, document.tenant_id, document.id, name_key(document.name), document.entity_type, document.conversation_id,
         document.workspace_id, document.speaker, fold(document.speaker), document.role, document.position, document.session,
-        _instant(document.occurred_at), _instant(document.updated_at), 0, vector is not None,
+        instant(document.occurred_at), instant(document.updated_at), 0, vector is not None,
     )  # fmt: skip
     connection.execute(f"INSERT INTO documents (doc, {_COLUMNS}) VALUES (?{', ?' * len(row)})", (doc, *row))  # noqa: S608 - column names
     doc = connection.last_insert_rowid()
@@ -260,7 +260,7 @@ def _filters(query: Query, partition: int) -> tuple[str, list[Any]]:
     if query.session is not None:
         filters.append(("session = ?", query.session))
     bounds = (("occurred >= ?", query.occurred_from), ("occurred < ?", query.occurred_to), ("updated >= ?", query.updated_from))
-    filters += [(condition, _instant(moment)) for condition, moment in bounds if moment is not None]
+    filters += [(condition, instant(at)) for condition, at in bounds if at is not None]
     return " AND ".join(condition for condition, _ in filters), [binding for _, binding in filters]
 
 
@@ -276,8 +276,8 @@ def _candidate(row: tuple[Any, ...], cosine: float | None, hit: LexicalHit | Non
         speaker=speaker,
         position=position,
         session=session,
-        occurred_at=_moment(occurred),
-        updated_at=_moment(updated),
+        occurred_at=moment(occurred),
+        updated_at=moment(updated),
         length=length,
     )
 
@@ -285,16 +285,3 @@ def _candidate(row: tuple[Any, ...], cosine: float | None, hit: LexicalHit | Non
 def _packed(vector: Sequence[float] | None) -> bytes | None:
     """A vector as vec0 reads it. One of zeros has no direction: it counts as none."""
     return array("f", vector).tobytes() if vector is not None and any(vector) else None
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _instant(moment: datetime) -> int:
-    """Whole microseconds; a time without zone is UTC."""
-    elapsed = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
-
-
-def _moment(instant: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=instant)

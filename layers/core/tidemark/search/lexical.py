@@ -84,7 +84,7 @@ def question(connection: apsw.Connection, partition: int, words: Mapping[str, fl
     asked = {term_of(partition, word): weight for word, weight in words.items()}
     counted = "SELECT term, count(*) FROM postings WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term"
     containing: dict[int, int] = dict(rows(connection, counted, (json.dumps(list(asked)),)))
-    weights = {term: weight * _rarity(documents, containing.get(term, 0)) for term, weight in asked.items()}
+    weights = {term: weight * rarity(documents, containing.get(term, 0)) for term, weight in asked.items()}
     rarest = sorted(containing, key=lambda term: -weights[term])[:MAX_TERMS]
     return Question({term: weights[term] for term in rarest}, sum(weights.values()), max(1.0, total_length / max(1, documents)))
 
@@ -95,6 +95,6 @@ def term_of(partition: int, word: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def _rarity(documents: int, containing: int) -> float:
+def rarity(documents: int, containing: int) -> float:
     """As if the scope held some strangers' documents without the word: two memories cannot tell which of their words are common."""
     return math.log(1 + (documents + _STRANGERS - containing + 0.5) / (containing + 0.5))

@@ -29,12 +29,10 @@ class _Lookup(ApiKey):
 
 class ApiKeyService:
     def create(self, caller: Caller, tenant_id: str, body: ApiKeyBody) -> CreatedApiKey:
-        caller.need_administrator(tenant_id)
+        _need(caller, tenant_id)
         at = now()
         if body.expires_at is not None and body.expires_at <= at:
             raise InvalidError.field("/expires_at", "The key would have ended already.")
-        if table.get(keys.tenant(tenant_id)) is None:
-            raise NotFoundError
         secret = "tm_" + base64.b32encode(secrets.token_bytes(35)).decode().lower()  # 56 digits, 280 bits
         key = StoredApiKey(
             id=new_id("key"),
@@ -57,13 +55,13 @@ class ApiKeyService:
         return CreatedApiKey(**_public(key).model_dump(), secret=secret)
 
     def page(self, caller: Caller, tenant_id: str, limit: int, after: str | None) -> tuple[list[ApiKey], str | None]:
-        caller.need_administrator(tenant_id)
+        _need(caller, tenant_id)
         found, more = table.page(keys.api_keys(tenant_id), StoredApiKey, limit, after)
         return [_public(key) for key in found], more
 
     def revoke(self, caller: Caller, tenant_id: str, key_id: str) -> None:
         """The key stays listed with the time of its end. Revoking twice is a missing key."""
-        caller.need_administrator(tenant_id)
+        _need(caller, tenant_id)
         item = table.get((keys.api_keys(tenant_id), key_id)) if is_id(key_id, "key") else None
         key = item.read(StoredApiKey) if item else None
         if key is None or key.revoked_at is not None:
@@ -98,6 +96,13 @@ class ApiKeyService:
             table.put(_item(key), ~Item.data.contains('"revoked_at":"') & Item.pk.exists())
         except StaleError:
             return
+
+
+def _need(caller: Caller, tenant_id: str) -> None:
+    """The tenant's administrator or the platform's, and a tenant that is there."""
+    caller.need_administrator(tenant_id)
+    if not is_id(tenant_id, "ten") or table.get(keys.tenant(tenant_id)) is None:
+        raise NotFoundError
 
 
 def _item(key: StoredApiKey) -> Item:
