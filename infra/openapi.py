@@ -57,6 +57,28 @@ PROBLEM: dict[str, Any] = {
         },
     },
 }
+STREAMED = {
+    "/v1/conversations/{conversation_id}/messages": "With `stream` or `Accept: text/event-stream`: message_start, compression_start,"
+    " compression_end, delta, tool_call, then message_end (the answer) or error (a problem), each with one JSON object.",
+    "/v1/chat/completions": "With `stream`: chat.completion.chunk objects, then [DONE].",
+}
+OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
+OPENAI_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": "string"},
+            },
+        }
+    },
+}
 STATUSES = {
     "POST /v1/conversations": 201,
     "POST /v1/conversations/{conversation_id}/import": 201,
@@ -98,7 +120,7 @@ def document() -> dict[str, Any]:
         "servers": [{"url": "/api"}],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": dict(sorted({**schemas, "Problem": PROBLEM}.items())),
+            "schemas": dict(sorted({**schemas, "OpenAIError": OPENAI_ERROR, "Problem": PROBLEM}.items())),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"bearer": []}],
@@ -121,6 +143,12 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     good = answers.pop("200")
     for status in statuses if isinstance(statuses, tuple) else (statuses,):
         answers[str(status)] = {"description": "No content"} if status == 204 else good
+    if path in STREAMED and method == "post":
+        answers["200"]["content"]["text/event-stream"] = {"schema": {"type": "string", "description": STREAMED[path]}}
+    if path in OPENAI_ROUTES:
+        error = {"application/json": {"schema": {"$ref": "#/components/schemas/OpenAIError"}}}
+        answers["default"] = {"description": "An error in OpenAI's shape", "content": error}
+        return
     answers["default"] = {
         "description": "A problem (RFC 9457)",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
