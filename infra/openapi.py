@@ -7,6 +7,7 @@ import argparse
 import importlib
 import json
 import sys
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ OPENAI_ERROR: dict[str, Any] = {
         }
     },
 }
+PROBLEM_ANSWER = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 STATUSES = {
     "POST /v1/conversations": 201,
     "POST /v1/conversations/{conversation_id}/import": 201,
@@ -149,10 +151,28 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/OpenAIError"}}}
         answers["default"] = {"description": "An error in OpenAI's shape", "content": error}
         return
-    answers["default"] = {
-        "description": "A problem (RFC 9457)",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
+    answers |= {str(status): _problem(status) for status in _problems(path, method, operation)}
+    answers["default"] = {**PROBLEM_ANSWER, "description": "A problem (RFC 9457)"}
+
+
+def _problems(path: str, method: str, operation: dict[str, Any]) -> list[int]:
+    """The refusals that a caller has to expect of a route."""
+    if path in OPEN:
+        return []
+    found = [401, 403, 429]
+    if "{" in path:
+        found.append(404)
+    if "requestBody" in operation:
+        found += [400, 413, 415]
+    if "requestBody" in operation or operation["parameters"]:
+        found.append(422)
+    if method != "get":
+        found += [409, 412]
+    return sorted(found)
+
+
+def _problem(status: int) -> dict[str, Any]:
+    return {**PROBLEM_ANSWER, "description": HTTPStatus(status).phrase}
 
 
 def main() -> int:

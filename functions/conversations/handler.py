@@ -116,8 +116,10 @@ def preferences(conversation_id: str, caller: ChatCaller) -> Response[Preference
 
 
 @app.patch("/v1/conversations/<conversation_id>/context/preferences")
-def patch_preferences(conversation_id: str, body: Annotated[PreferencesPatch, Body()], caller: ChatCaller) -> Response[Preferences]:
-    return tagged(bootstrap.context().patch_preferences(caller, conversation_id, body))
+def patch_preferences(
+    conversation_id: str, body: Annotated[PreferencesPatch, Body()], caller: ChatCaller, if_match: IfMatch
+) -> Response[Preferences]:
+    return tagged(bootstrap.context().patch_preferences(caller, conversation_id, body, if_match))
 
 
 @app.get("/v1/conversations/<conversation_id>/context")

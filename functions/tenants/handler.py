@@ -82,8 +82,8 @@ def get_tenant(tenant_id: str, caller: AnyCaller) -> Response[Tenant]:
 
 
 @app.patch("/v1/tenants/<tenant_id>")
-def rename_tenant(tenant_id: str, body: Annotated[TenantBody, Body()], caller: AnyCaller) -> Response[Tenant]:
-    return tagged(bootstrap.tenants().rename(caller, tenant_id, body.name))
+def rename_tenant(tenant_id: str, body: Annotated[TenantBody, Body()], caller: AnyCaller, if_match: IfMatch) -> Response[Tenant]:
+    return tagged(bootstrap.tenants().rename(caller, tenant_id, body.name, if_match))
 
 
 @app.get("/v1/tenants/<tenant_id>/memory-settings")
@@ -92,8 +92,10 @@ def memory_settings(tenant_id: str, caller: AnyCaller) -> Response[MemorySetting
 
 
 @app.patch("/v1/tenants/<tenant_id>/memory-settings")
-def patch_memory_settings(tenant_id: str, body: Annotated[MemorySettingsPatch, Body()], caller: AnyCaller) -> Response[MemorySettings]:
-    return tagged(bootstrap.tenants().patch_settings(caller, tenant_id, body))
+def patch_memory_settings(
+    tenant_id: str, body: Annotated[MemorySettingsPatch, Body()], caller: AnyCaller, if_match: IfMatch
+) -> Response[MemorySettings]:
+    return tagged(bootstrap.tenants().patch_settings(caller, tenant_id, body, if_match))
 
 
 @app.get("/v1/tenants/<tenant_id>/memories")
@@ -276,9 +278,10 @@ def site_settings(category: Annotated[Literal["memory"], Query()], caller: AnyCa
 def put_site_settings(
     body: Annotated[SiteSettings, Body()],
     caller: AnyCaller,
+    if_match: IfMatch,
     category: Annotated[Literal["memory"] | None, Query()] = None,
 ) -> Response[SiteSettings]:
-    return tagged(tenancy.put_site_settings(caller, body))
+    return tagged(tenancy.put_site_settings(caller, body, if_match))
 
 
 @app.get("/v1/audit")

@@ -56,6 +56,8 @@ def application(stage_url: str, cors_origins: str, local: list[Route], stream: S
             return problem(413, "payload_too_large", "The body is larger than 5 MB.", headers=cors)
         except ClientDisconnect:
             return Response(status_code=499)
+        if not _is_text(body):
+            return problem(400, "malformed_json", "The body is not UTF-8.", headers=cors)
         if _is_for_events(request, body):
             return await stream(request, _path(request), body)
         outgoing = client.build_request(
@@ -108,6 +110,15 @@ def _path(request: Request) -> str:
     """The path below the stage, as the client wrote it."""
     raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
     return raw.split(b"?", 1)[0].removeprefix(b"/api").decode("latin-1")
+
+
+def _is_text(body: bytes) -> bool:
+    """The emulator would put U+FFFD in the place of what is no UTF-8, and so make another text of it."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_for_events(request: Request, body: bytes) -> bool:

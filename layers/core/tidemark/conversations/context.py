@@ -24,6 +24,7 @@ from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.summary import SummaryFailedError
 from tidemark.conversations.turns import NOTICE_FAILED, NOTICE_USELESS, TurnService
 from tidemark.errors import ConflictError, NotFoundError
+from tidemark.etags import check, etag
 from tidemark.storage.table import StaleError
 from tidemark.tenancy.caller import Caller
 
@@ -91,12 +92,13 @@ class ContextService:
     def preferences(self, caller: Caller, conversation_id: str) -> Preferences:
         return self._access.find(caller, conversation_id).preferences
 
-    def patch_preferences(self, caller: Caller, conversation_id: str, body: PreferencesPatch) -> Preferences:
+    def patch_preferences(self, caller: Caller, conversation_id: str, body: PreferencesPatch, if_match: str | None) -> Preferences:
         """A partial change; null takes a value back to its default."""
         given = body.model_dump(exclude_unset=True)
         defaults = Preferences().model_dump()
         for _ in range(ATTEMPTS):
             state = self._access.find(caller, conversation_id)
+            check(if_match, etag(state.preferences))
             values = {name: defaults[name] if value is None else value for name, value in given.items()}
             try:
                 return self._store.update(state, preferences=state.preferences.model_copy(update=values)).preferences

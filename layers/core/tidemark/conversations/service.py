@@ -14,8 +14,8 @@ from tidemark.conversations.model import Conversation, ConversationState, Draft,
 from tidemark.conversations.requests import ConversationBody, ConversationPatch, ImportBody, ImportedMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.turns import title_of, weighed
-from tidemark.errors import ConflictError, InvalidError, NotFoundError, PreconditionFailedError
-from tidemark.etags import etag, matches
+from tidemark.errors import ConflictError, InvalidError, NotFoundError
+from tidemark.etags import check, etag
 from tidemark.ids import new_id
 from tidemark.memory.turn_memory import TurnMemory
 from tidemark.pages import fitting
@@ -138,8 +138,7 @@ class ConversationService:
     def _change(self, caller: Caller, conversation_id: str, if_match: str | None, changes: dict[str, object]) -> ConversationState:
         for _ in range(ATTEMPTS):
             state = self._access.find(caller, conversation_id)
-            if not matches(if_match, etag(state.public())):
-                raise PreconditionFailedError
+            check(if_match, etag(state.public()))
             try:
                 return self._store.update(state, **changes)
             except StaleError:

@@ -230,8 +230,11 @@ class Handler:
         if caller is None:
             return serve()
         owner = caller.tenant_id or f"platform:{caller.id}"
-        subject = (event.get("queryStringParameters") or {}).get("external_subject_id")
-        partition = traces.place(caller.model_copy(update={"external_subject_id": subject}), event) if caller.tenant_id else None
+
+        def partition() -> str | None:
+            subject = (event.get("queryStringParameters") or {}).get("external_subject_id")
+            return traces.place(caller.model_copy(update={"external_subject_id": subject}), event) if caller.tenant_id else None
+
         return self._idempotency().run(owner, event, context, serve, partition)
 
 

@@ -60,29 +60,39 @@ def _mark_replayed(response: Proxy, idempotent_data: DataRecord) -> Proxy:
     return {**response, "multiValueHeaders": {**response.get("multiValueHeaders", {}), "Idempotency-Replayed": ["true"]}}
 
 
+def _config(context: LambdaContext | None = None) -> IdempotencyConfig:
+    return IdempotencyConfig(
+        event_key_jmespath="key",
+        payload_validation_jmespath="request",
+        expires_after_seconds=KEPT_SECONDS,
+        hash_function="sha256",
+        response_hook=_mark_replayed,
+        lambda_context=context,
+    )
+
+
 class Idempotency:
     def __init__(self, table_name: str, blobs: Blobs) -> None:
         self._layer, self._blobs = DynamoDBPersistenceLayer(table_name=table_name), blobs
+        # Now, not with the first request: two of them at once would find it half made.
+        self._layer.configure(_config(), key_prefix=PREFIX)
 
     def run(
-        self, owner: str, event: dict[str, Any], context: LambdaContext, serve: Callable[[], Proxy], partition: str | None = None
+        self,
+        owner: str,
+        event: dict[str, Any],
+        context: LambdaContext,
+        serve: Callable[[], Proxy],
+        partition: Callable[[], str | None] = lambda: None,
     ) -> Proxy:
         """Serves a request, or answers what the same key was answered before.
 
-        `owner` is whose keys these are (a tenant); `partition` is where a trace of the stored answer is left for its erasure. Raises
+        `owner` is whose keys these are (a tenant); `partition` tells where a trace of the stored answer is left for its erasure. Raises
         InvalidError for a key that was used for another request, ConflictError for one that is still running.
         """
         key = _key(event)
         if key is None or event["httpMethod"] not in METHODS:
             return serve()
-        config = IdempotencyConfig(
-            event_key_jmespath="key",
-            payload_validation_jmespath="request",
-            expires_after_seconds=KEPT_SECONDS,
-            hash_function="sha256",
-            response_hook=_mark_replayed,
-            lambda_context=context,
-        )
 
         def once(what: dict[str, Any]) -> Proxy:
             answer = serve()
@@ -94,12 +104,13 @@ class Idempotency:
             once,
             data_keyword_argument="what",
             persistence_store=self._layer,
-            config=config,
+            config=_config(context),
             output_serializer=_Answers(self._blobs, traces.blob_key(owner, record_id(owner, key))),
             key_prefix=PREFIX,
         )
-        if partition is not None:
-            traces.leave(partition, record_id(owner, key))
+        home = partition()
+        if home is not None:
+            traces.leave(home, record_id(owner, key))
         try:
             answer: Proxy = stored(what={"key": [owner, key], "request": _fingerprint(event)})
         except _NotStored as exc:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from tidemark.clock import now
-from tidemark.errors import ConflictError, InvalidError, NotFoundError, PreconditionFailedError
+from tidemark.errors import ConflictError, InvalidError, NotFoundError
+from tidemark.etags import check
 from tidemark.memory.access import MemoryAccess
 from tidemark.memory.graph import Bounds, Edges, walk
 from tidemark.memory.model import EntityType, RelationType
@@ -131,7 +132,7 @@ class EntityService:
 
         def attempt() -> StoredEntity:
             _, entity = self.find(caller, entity_id, include_expired=True)
-            _check(if_match, entity)
+            check(if_match, entity_tag(entity))
             given = body.model_dump(exclude_unset=True)
             if "properties" in given:
                 given["properties"] = {**entity.properties, **(given["properties"] or {})}
@@ -153,7 +154,7 @@ class EntityService:
 
     def _delete(self, caller: Caller, entity_id: str, if_match: str | None) -> Deleted:
         _, entity = self.find(caller, entity_id)
-        _check(if_match, entity)
+        check(if_match, entity_tag(entity))
         return self.remove(caller, [entity])
 
     def remove(self, caller: Caller, entities: Sequence[StoredEntity], *, dry_run: bool = False) -> Deleted:
@@ -306,11 +307,6 @@ class EntityService:
 
 def _typed(former: StoredEntity, fields: Iterable[str]) -> dict[str, object]:
     return {name: getattr(former, name) for name in fields}
-
-
-def _check(if_match: str | None, entity: StoredEntity) -> None:
-    if if_match is not None and if_match.strip() != "*" and entity_tag(entity) not in [tag.strip() for tag in if_match.split(",")]:
-        raise PreconditionFailedError
 
 
 def _says(entity: StoredEntity, literal: str, needle: str) -> bool:

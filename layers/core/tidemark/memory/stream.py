@@ -37,6 +37,9 @@ class _Batch:
 
     def put(self, document: Document) -> None:
         self.documents[document.id] = document
+        gone = self.removed.get(document.tenant_id, [])
+        if document.id in gone:  # deleted and brought back
+            gone.remove(document.id)
 
     def remove(self, tenant_id: str, id: str) -> None:
         self.documents.pop(id, None)

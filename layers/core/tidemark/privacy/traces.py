@@ -30,8 +30,8 @@ def place(caller: Caller, event: Mapping[str, Any]) -> str | None:
 def _body_subject(event: Mapping[str, Any]) -> str | None:
     try:
         body = json.loads(event.get("body") or "{}")
-    except ValueError:
-        return None
+    except (ValueError, RecursionError):
+        return None  # no body of ours; the route will say so
     found = body.get("external_subject_id") or body.get("user") if isinstance(body, dict) else None
     return found if isinstance(found, str) else None
 

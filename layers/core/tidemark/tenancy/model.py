@@ -112,6 +112,11 @@ def memory_settings(own: dict[str, Any], site: MemorySiteSettings) -> MemorySett
     return MemorySettings.model_validate({**own, "extraction": {**inherited, **own.get("extraction", {})}})
 
 
+def _no_default(schema: dict[str, Any]) -> None:
+    """A partial change has no default: what it leaves out stays."""
+    schema.pop("default", None)
+
+
 # agents
 class MemoryConfig(Record):
     max_memories_per_retrieval: int = 10
@@ -161,7 +166,7 @@ ModelId = Annotated[str, StringConstraints(max_length=255)]
 
 
 class AgentPatch(Body):
-    name: Name = Field(default="")
+    name: Name = Field(default="", json_schema_extra=_no_default)
     system_prompt: SystemPrompt | None = None
     model_id: ModelId | None = None
     enable_memory: bool | None = None
@@ -184,7 +189,7 @@ class KnowledgeBase(Record):
 
 
 class KnowledgeBasePatch(Body):
-    name: Name = Field(default="")
+    name: Name = Field(default="", json_schema_extra=_no_default)
     kbMemoryMode: KbMemoryMode | None = None
 
 

@@ -3,8 +3,8 @@
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tidemark.clock import now
-from tidemark.errors import ConflictError, NotFoundError, PreconditionFailedError
-from tidemark.etags import etag, matches
+from tidemark.errors import ConflictError, NotFoundError
+from tidemark.etags import check, etag
 from tidemark.ids import is_id, new_id
 from tidemark.requests import merged
 from tidemark.storage import keys, table
@@ -50,8 +50,7 @@ class Registry(Generic[R]):
         for _ in range(5):
             item = self._item(caller.tenant_id, id)
             stored = item.read(self.model)
-            if not matches(if_match, etag(stored)):
-                raise PreconditionFailedError
+            check(if_match, etag(stored))
             changed = self.model.model_validate({**merged(stored.model_dump(), changes), "updated_at": now()})
             new = table.item((item.pk, item.sk), changed, kind=self.noun, version=int(item.version or 0) + 1)
             try:
@@ -66,8 +65,7 @@ class Registry(Generic[R]):
         caller.need("admin")
         item = self._item(caller.tenant_id, id)
         stored = item.read(self.model)
-        if not matches(if_match, etag(stored)):
-            raise PreconditionFailedError
+        check(if_match, etag(stored))
         self._may_go(stored)
         table.delete((item.pk, item.sk))
         audit.record(caller, f"{self.noun}.delete", id)

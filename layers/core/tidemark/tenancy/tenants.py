@@ -5,6 +5,7 @@ from typing import Any
 
 from tidemark.clock import iso, now
 from tidemark.errors import ConflictError, NotFoundError
+from tidemark.etags import check, etag
 from tidemark.ids import is_id, new_id
 from tidemark.requests import merged
 from tidemark.storage import keys, table
@@ -76,9 +77,14 @@ class TenantService:
         found = list(Item.by_tenant.query(keys.tenant_list(), condition, limit=limit + 1))
         return [public(item.read(StoredTenant)) for item in found[:limit]], found[limit - 1].gsi2sk if len(found) > limit else None
 
-    def rename(self, caller: Caller, tenant_id: str, name: str) -> Tenant:
+    def rename(self, caller: Caller, tenant_id: str, name: str, if_match: str | None) -> Tenant:
         caller.need_platform()
-        tenant = self._change(tenant_id, lambda stored: {"name": name})
+
+        def changes(stored: StoredTenant) -> dict[str, Any]:
+            check(if_match, etag(public(stored)))
+            return {"name": name}
+
+        tenant = self._change(tenant_id, changes)
         audit.record(caller, "tenant.rename", tenant_id, tenant_id=tenant_id)
         return public(tenant)
 
@@ -111,11 +117,16 @@ class TenantService:
         caller.need_administrator(tenant_id)
         return self.settings(tenant_id)
 
-    def patch_settings(self, caller: Caller, tenant_id: str, patch: MemorySettingsPatch) -> MemorySettings:
+    def patch_settings(self, caller: Caller, tenant_id: str, patch: MemorySettingsPatch, if_match: str | None) -> MemorySettings:
         caller.need_administrator(tenant_id)
-        changes = patch.model_dump(exclude_unset=True)
-        tenant = self._change(tenant_id, lambda stored: {"memory_settings": merged(stored.memory_settings, changes)})
-        audit.record(caller, "memory_settings.change", f"{tenant_id}/memory-settings", tenant_id=tenant_id, fields=sorted(changes))
+        given = patch.model_dump(exclude_unset=True)
+
+        def changes(stored: StoredTenant) -> dict[str, Any]:
+            check(if_match, etag(memory_settings(stored.memory_settings, site_settings())))
+            return {"memory_settings": merged(stored.memory_settings, given)}
+
+        tenant = self._change(tenant_id, changes)
+        audit.record(caller, "memory_settings.change", f"{tenant_id}/memory-settings", tenant_id=tenant_id, fields=sorted(given))
         return memory_settings(tenant.memory_settings, site_settings())
 
 
@@ -123,8 +134,9 @@ def site_settings() -> MemorySiteSettings:
     return table.read(keys.site_settings("memory"), MemorySiteSettings) or DEFAULT_SITE_SETTINGS
 
 
-def put_site_settings(caller: Caller, body: SiteSettings) -> SiteSettings:
+def put_site_settings(caller: Caller, body: SiteSettings, if_match: str | None) -> SiteSettings:
     caller.need_platform()
+    check(if_match, etag(SiteSettings(category=body.category, settings=site_settings())))
     table.put(table.item(keys.site_settings(body.category), body.settings, kind="site_settings"))
     audit.record(caller, "site_settings.change", f"site-settings/{body.category}")
     return body
