@@ -19,8 +19,8 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
 from tidemark import bootstrap, clock
-from tidemark.memory.extraction import Wake
 from tidemark.tenancy.caller import ALL_SCOPES, ROLE_SCOPES, Caller, Role
+from tidemark.work import Wake
 
 from tests.support import events
 from tests.support.moving_clock import MovingClock
@@ -225,32 +225,34 @@ class World:
         return function(name).handler(event, self.context)
 
     # the queue
-    def wakes(self) -> list[tuple[Wake, int]]:
-        """What waits in the queue, each with its delay, taken out."""
+    def queued(self) -> list[tuple[str, int]]:
+        """What waits in the queue with its delay in seconds, taken out."""
         queue = sqs_backends["123456789012"]["us-east-1"].queues[QUEUE]
-        found = [
-            (
-                Wake.model_validate_json(message.body),
-                round((message.delayed_until - (message.sent_timestamp or 0)) / 1000) if message.delayed_until else 0,
-            )
-            for message in queue._messages
-        ]
+        found = [(message.body, _delay(message)) for message in queue._messages]
         queue._messages.clear()
         return found
 
-    def extract(self, wakes: Iterable[Wake] | None = None) -> list[str]:
-        """Delivers wake-ups (by default all that wait, at once); the ids of those that failed."""
-        chosen = [wake for wake, _ in self.wakes()] if wakes is None else list(wakes)
+    def wakes(self) -> list[tuple[Wake, int]]:
+        """The wake-ups that wait for conversations, each with its delay, taken out."""
+        return [(Wake.model_validate_json(body), delay) for body, delay in self.queued() if '"trigger"' in body]
+
+    def deliver(self, bodies: Iterable[str] | None = None) -> list[str]:
+        """Delivers messages (by default all that wait, whatever their delay); the ids of those that failed."""
+        chosen = [body for body, _ in self.queued()] if bodies is None else list(bodies)
         if not chosen:
             return []
-        answer = self.invoke("extraction", events.sqs(wake.model_dump_json() for wake in chosen))
+        answer = self.invoke("extraction", events.sqs(chosen))
         return [one["itemIdentifier"] for one in answer["batchItemFailures"]]
+
+    def extract(self, *wakes: Wake) -> list[str]:
+        return self.deliver(wake.model_dump_json() for wake in wakes)
 
     def learn(self) -> None:
         """Lets every cooldown end, delivers what waits, and indexes."""
         self.clock.forward(hours=1)
-        assert self.extract() == []
+        assert self.deliver() == []
         self.index()
+        assert self.deliver() == []
 
     # the stream
     def changes(self) -> list[dict[str, Any]]:
@@ -270,6 +272,10 @@ class World:
     def items(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = boto3.resource("dynamodb").Table(TABLE).scan()["Items"]
         return found
+
+
+def _delay(message: Any) -> int:
+    return round((message.delayed_until - message.sent_timestamp) / 1000) if message.delayed_until else 0
 
 
 def _plain_change(change: dict[str, Any]) -> dict[str, Any]:

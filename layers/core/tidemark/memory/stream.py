@@ -37,9 +37,8 @@ class _Batch:
 
     def put(self, document: Document) -> None:
         self.documents[document.id] = document
-        gone = self.removed.get(document.tenant_id, [])
-        if document.id in gone:  # deleted and brought back
-            gone.remove(document.id)
+        if gone := self.removed.get(document.tenant_id):  # deleted and brought back
+            self.removed[document.tenant_id] = [id for id in gone if id != document.id]
 
     def remove(self, tenant_id: str, id: str) -> None:
         self.documents.pop(id, None)
