@@ -150,6 +150,9 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     if path in OPENAI_ROUTES:
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/OpenAIError"}}}
         answers["default"] = {"description": "An error in OpenAI's shape", "content": error}
+        # what the gateway refuses before a function sees it is a problem on these routes too
+        for status in _problems(path, method, operation):
+            answers[str(status)] = {**_problem(status), "content": {**error, **PROBLEM_ANSWER["content"]}}
         return
     answers |= {str(status): _problem(status) for status in _problems(path, method, operation)}
     answers["default"] = {**PROBLEM_ANSWER, "description": "A problem (RFC 9457)"}

@@ -53,12 +53,12 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@app.get("/openapi.json", include_in_schema=False)
+@app.get("/openapi.json")
 def openapi() -> Response[Any]:
     return Response(200, content_type="application/json", body=openapi_file())
 
 
-@app.get("/docs", include_in_schema=False)
+@app.get("/docs")
 def docs() -> Response[Any]:
     return Response(200, content_type="text/html; charset=utf-8", body=docs_page())
 
