@@ -249,6 +249,7 @@ class Server:
         self._files, self._state, self._java = files, state, runtime
         self._record = state / "server.json"
         self._log = state / "logs" / "console.log"
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def _mark(self) -> str:
@@ -263,7 +264,7 @@ class Server:
     def start(self, port: int, heap: str = HEAP, patience: float = 120) -> str:
         """Starts it in the background, waits until it answers, and gives its address; one that runs is taken as it is."""
         if (address := self.running()) is not None:
-            self._await(address, None, patience)
+            self._await(address, patience)
             return address
         self._free(port)
         for name in ("config", "data", "logs", "tmp"):
@@ -272,18 +273,20 @@ class Server:
         (self._state / "config" / "opensearch.yml").write_text(json.dumps(self._configuration(port)))  # JSON is YAML
         user = self._unprivileged()
         with self._log.open("wb") as log:
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 self._command(heap), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._state, start_new_session=True, **user
             )
-        processes.record(self._record, process.pid, port=port)
+        processes.record(self._record, self._process.pid, port=port)
         address = f"http://127.0.0.1:{port}"
-        self._await(address, process, patience)
+        self._await(address, patience)
         return address
 
     def stop(self) -> bool:
         """Whether one ran. A killed server loses nothing that it confirmed, but takes longer to start."""
         stopped = processes.end_leftover(self._record, self._mark, patience=30)
         self._record.unlink(missing_ok=True)
+        if self._process is not None:
+            self._process.wait()
         return stopped
 
     @staticmethod
@@ -340,10 +343,10 @@ class Server:
             raise Failure(f"OpenSearch does not run as root, and {self._state} could not be given to {_UNPRIVILEGED}: {ran.stderr.strip()}")
         return {"user": _UNPRIVILEGED, "group": group, "extra_groups": []}
 
-    def _await(self, address: str, process: subprocess.Popen[bytes] | None, patience: float) -> None:
+    def _await(self, address: str, patience: float) -> None:
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if process is not None and process.poll() is not None:
+            if self._process is not None and self._process.poll() is not None:
                 break
             try:
                 if httpx.get(f"{address}/_cluster/health?wait_for_status=yellow&timeout=5s", timeout=6, trust_env=False).is_success:

@@ -1,6 +1,6 @@
 """What every search index does, whichever engine it is."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,15 +12,20 @@ from hypothesis import strategies as st
 from tidemark.search.embedded import EmbeddedIndex
 from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Query, SearchIndex
 
+from tests.support import opensearch
+
 MODEL = "test/toy"
 DIMENSION = 8
 NOON = datetime(2024, 5, 8, 12, tzinfo=UTC)
 
 
-@pytest.fixture(params=["embedded"])
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> SearchIndex:
-    makers: dict[str, Callable[[Path], SearchIndex]] = {"embedded": lambda path: EmbeddedIndex(path / "index.sqlite", MODEL, DIMENSION)}
-    return makers[request.param](tmp_path)
+@pytest.fixture(params=["embedded", *(pytest.param(shards, marks=pytest.mark.opensearch, id=f"opensearch-{shards}") for shards in (1, 3))])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SearchIndex]:
+    if request.param == "embedded":
+        yield EmbeddedIndex(tmp_path / "index.sqlite", MODEL, DIMENSION)
+        return
+    with opensearch.indexes(MODEL, DIMENSION, shards=request.param) as made:
+        yield made
 
 
 def direction(*weights: float) -> list[float]:

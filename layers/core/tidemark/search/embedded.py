@@ -53,7 +53,7 @@ class EmbeddedIndex:
         self._database = Database(path, self._prepare)
         self._database.read(lambda _: None)  # a mismatch shows when the index is built, not at the first turn
 
-    def upsert(self, documents: Sequence[Document]) -> None:
+    def upsert(self, documents: Sequence[Document], *, at_once: bool = False) -> None:
         for document in documents:
             self._check(document.vector)
         if documents:

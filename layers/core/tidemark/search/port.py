@@ -88,8 +88,9 @@ class SearchUnavailableError(Exception):
 class SearchIndex(Protocol):
     """Both implementations pass tests/contract/test_search_index.py."""
 
-    def upsert(self, documents: Sequence[Document]) -> None:
-        """Stores or replaces documents by (tenant, id). An older `updated_at` never replaces a newer one."""
+    def upsert(self, documents: Sequence[Document], *, at_once: bool = False) -> None:
+        """Stores or replaces documents by (tenant, id). An older `updated_at` never replaces a newer one. They are found within a
+        second; with `at_once` by the very next search, which costs more."""
         ...
 
     def delete(self, tenant_id: str, ids: Collection[str]) -> None: ...
