@@ -15,7 +15,7 @@ from tidemark.clock import now
 from tidemark.conversations.completions import Completions
 from tidemark.conversations.requests import TurnBody
 from tidemark.conversations.turns import Event, TurnService
-from tidemark.errors import InvalidError, MalformedError, NotFoundError, TidemarkError, UpstreamError
+from tidemark.errors import InvalidError, NotFoundError, TidemarkError, UpstreamError
 from tidemark.http import json_body, openai
 from tidemark.http.app import SCOPE_PARAMETERS, Handler, caller_of, cors, problem_response, proxy
 from tidemark.http.idempotency import Proxy
@@ -108,7 +108,7 @@ def _drained(events: Iterator[Event], context: ChatContext) -> dict[str, Any]:
 def _body(event: dict[str, Any], model: type[B]) -> B:
     """Raises MalformedError and InvalidError as the buffered routes do."""
     if not event.get("body"):
-        raise MalformedError("The body is not JSON.")
+        raise from_validation([{"loc": ("body",), "msg": "Field required"}])
     try:
         return model.model_validate(json_body.loads(event["body"]))
     except ValidationError as exc:
