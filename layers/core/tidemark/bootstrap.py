@@ -53,7 +53,10 @@ from tidemark.tenancy.tokens import DashboardTokens
 from tidemark.work import WorkQueue
 
 if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
     from tidemark.models.bedrock import Clients
+    from tidemark.search.opensearch import Options
 
 
 @cache
@@ -118,7 +121,26 @@ def index() -> SearchIndex:
         from tidemark.search.embedded import EmbeddedIndex
 
         return EmbeddedIndex(Path(settings().index_path), embedder().model_id, embedder().dimension)
-    raise NotImplementedError(settings().search)
+    from tidemark.search.opensearch import OpenSearchIndex
+
+    return OpenSearchIndex(opensearch(), embedder().model_id, embedder().dimension, opensearch_options())
+
+
+@cache
+def opensearch() -> "OpenSearch":
+    import boto3
+
+    from tidemark.search.opensearch_client import Endpoint, connect
+
+    endpoint = Endpoint.of(settings().opensearch_url, on_aws=settings().environment == "aws")
+    credentials = boto3.Session().get_credentials() if endpoint.service else None
+    return connect(endpoint, os.environ.get("AWS_REGION", "us-east-1"), credentials)
+
+
+def opensearch_options() -> "Options":
+    from tidemark.search.opensearch import Options
+
+    return Options(settings().opensearch_prefix, settings().opensearch_engine, settings().opensearch_shards)
 
 
 def calibration() -> Calibration:

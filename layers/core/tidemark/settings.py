@@ -28,6 +28,9 @@ class Settings(BaseModel):
     search: Literal["embedded", "opensearch"] = "opensearch"
     index_path: str = ""
     opensearch_url: str = ""
+    opensearch_prefix: str = "tidemark"  # of index names, where several stacks share a domain
+    opensearch_engine: Literal["lucene", "faiss"] = "lucene"
+    opensearch_shards: int = Field(default=1, ge=1, le=1024)
     oidc_issuer: str = ""
     oidc_audience: str = ""
     oidc_jwks_url: str = ""

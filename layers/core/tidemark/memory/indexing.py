@@ -65,10 +65,11 @@ class Indexing:
     def __init__(self, index: Callable[[], SearchIndex], embedder: Callable[[], Embedder]) -> None:
         self._index, self._embedder = index, embedder
 
-    def put(self, documents: Sequence[Document], seconds: float = math.inf) -> list[Document]:
+    def put(self, documents: Sequence[Document], seconds: float = math.inf, *, at_once: bool = False) -> list[Document]:
         """Stores documents, findable by their words at once, then their vectors, memories first.
 
-        Vectors are made for about so many seconds; those that still lack theirs are returned. Raises SearchUnavailableError.
+        Vectors are made for about so many seconds; those that still lack theirs are returned. `at_once` for who must find them with
+        the very next search. Raises SearchUnavailableError.
         """
         if not documents:
             return []
@@ -77,14 +78,14 @@ class Indexing:
         waiting = sorted(documents, key=lambda one: one.kind)  # a memory is short and asked for first
         started = time.monotonic()
         while waiting and time.monotonic() - started < seconds:
-            index.upsert(with_vectors(waiting[:CHUNK], self._embedder()))
+            index.upsert(with_vectors(waiting[:CHUNK], self._embedder()), at_once=at_once)
             waiting = waiting[CHUNK:]
         return waiting
 
     def put_now(self, tenant_id: str, entities: Sequence[StoredEntity]) -> None:
         """On the request path, for what has to be found by the very next request. The stream brings it again where this fails."""
         try:
-            self.put([entity_document(tenant_id, entity) for entity in entities if entity.deleted_at is None])
+            self.put([entity_document(tenant_id, entity) for entity in entities if entity.deleted_at is None], at_once=True)
         except SearchUnavailableError:
             metrics.add_metric("IndexingDeferred", MetricUnit.Count, len(entities))
 
