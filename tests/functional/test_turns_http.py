@@ -1,6 +1,7 @@
 """Turns through the chat function: what the model is asked, what is stored, what goes wrong."""
 
 import pytest
+from pynamodb.exceptions import UpdateError
 from tidemark.models import tokenizer
 from tidemark.models.ports import ModelContextTooLongError, ModelThrottledError, ModelUnavailableError, ToolCall
 
@@ -217,3 +218,14 @@ def test_a_frame_tells_what_the_turn_was_assembled_from(model: ScriptedModel, ad
     assert [item["kind"] for item in frame["items"]] == ["system", "message", "attachment"]
     assert frame["totals"]["included_tokens"] == sum(item["tokens"] for item in frame["items"])
     assert ada.get(f"/v1/conversations/{conversation}/context/frames/{frame['id']}") == frame
+
+
+def test_a_count_that_is_lost_fails_no_turn(aws: World, model: ScriptedModel, ada: Client) -> None:
+    conversation = ada.conversation()
+
+    def throttled(*_: object, **__: object) -> None:
+        raise UpdateError
+
+    aws.patch.setattr("tidemark.storage.table.Item.update", throttled)
+    answer = ada.say(conversation, "Hello")
+    assert ada.get(f"/v1/conversations/{conversation}/turns/{answer['turn_id']}")["state"] == "completed"

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import boto3
+import moto.dynamodb.models
 import pytest
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
@@ -23,6 +24,7 @@ from tidemark.tenancy.caller import ALL_SCOPES, ROLE_SCOPES, Caller, Role
 from tidemark.work import Wake
 
 from tests.support import events
+from tests.support.fast_moto import SharingCopy
 from tests.support.moving_clock import MovingClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -307,6 +309,7 @@ def world(directory: Path, **environment: str) -> Iterator[World]:
         }
         for name, value in variables.items():
             patch.setenv(name, value)
+        patch.setattr(moto.dynamodb.models, "copy", SharingCopy)
         dynamodb: Any = boto3.client("dynamodb")
         for name, properties in _tables().items():
             dynamodb.create_table(TableName=name, **properties)

@@ -1,0 +1,40 @@
+"""moto copies whole tables for every transaction, so that it can take one back; nine tenths of a test's time went there.
+
+A copy that shares what no write changes in place does the same.
+"""
+
+import copy
+from collections import defaultdict
+from typing import Any
+
+from moto.dynamodb.models.dynamo_type import Item
+from moto.dynamodb.models.table import Table
+
+
+class SharingCopy:
+    """Stands for the module `copy` in moto.dynamodb.models."""
+
+    @staticmethod
+    def deepcopy(thing: Any) -> Any:
+        return _table(thing) if isinstance(thing, Table) else copy.deepcopy(thing)
+
+
+def _table(table: Table) -> Table:
+    kept = copy.copy(table)
+    items: dict[Any, Any] = defaultdict(dict)
+    for key, found in table.items.items():
+        items[key] = _item(found) if isinstance(found, Item) else {place: _item(item) for place, item in found.items()}
+    kept.items = items
+    if table.stream_shard is not None:
+        kept.stream_shard = copy.copy(table.stream_shard)
+        kept.stream_shard.table = kept
+        kept.stream_shard.items = list(table.stream_shard.items)
+    return kept
+
+
+def _item(item: Item) -> Item:
+    """An update sets attributes of an item; the values themselves stay as they are."""
+    kept = copy.copy(item)
+    kept.attrs = type(item.attrs)()
+    dict.update(kept.attrs, item.attrs)
+    return kept
