@@ -139,6 +139,11 @@ def test_a_counter_alone_indexes_nothing(aws: World, ada: Client) -> None:
     aws.index()
     ada.search("Where does my sister live?")
     calls: list[Any] = []
-    aws.patch.setattr("tidemark.memory.indexing.Indexing.put", lambda _, documents, *more: calls.extend(documents) or [])
+
+    def note(_: Any, documents: Any, *more: Any) -> list[Any]:
+        calls.extend(documents)
+        return []
+
+    aws.patch.setattr("tidemark.memory.indexing.Indexing.put", note)
     aws.index()
     assert calls == []

@@ -21,7 +21,7 @@ class SharingCopy:
 
 def _table(table: Table) -> Table:
     kept = copy.copy(table)
-    items: dict[Any, Any] = defaultdict(dict)
+    items: defaultdict[Any, Any] = defaultdict(dict)
     for key, found in table.items.items():
         items[key] = _item(found) if isinstance(found, Item) else {place: _item(item) for place, item in found.items()}
     kept.items = items
