@@ -81,13 +81,19 @@ def main() -> None:
     workers.correct(functions, runtime)
     _log_functions(functions, state / "logs" / "functions.log")
     load, save_all = app._load_persisted_state, app.save_all
+    loaded = threading.Event()
 
     def load_everything() -> None:
         load()
         _release_messages(sqs)
         journal.replay()
+        loaded.set()
+        # only now: before, it would have saved the queues of an emulator that has not read its own
+        threading.Thread(target=_save_queues, args=(sqs, persistence), daemon=True).start()
 
     def save_everything(services: Any) -> None:
+        if not loaded.is_set():
+            return  # an end in the middle of the start must not write what was not read yet
         save_all(services)
         journal.restart()
 
@@ -106,7 +112,6 @@ def main() -> None:
     signal.signal(signal.SIGUSR1, lambda *_: app._MAIN_LOOP.call_soon_threadsafe(save))
     threading.Thread(target=_leave_with_parent, args=(app, leave), daemon=True).start()
     threading.Thread(target=_keep_short, args=(journal, app, save), daemon=True).start()
-    threading.Thread(target=_save_queues, args=(sqs, persistence), daemon=True).start()
     sys.argv = ["ministack"]
     app.main()
 
