@@ -129,10 +129,10 @@ def logistic(positive: list[list[float]], negative: list[list[float]]) -> list[f
 
 def report(asked: list[Asked], calibration: Calibration) -> None:
     for label, vectors in (("vector and text", True), ("text alone", False)):
-        print(label)  # noqa: T201
+        print(label)
         for kind in ("true", "elsewhere", "unrelated", "nonsense"):
             shares = {size: share([passes(a, calibration, vectors) for a in asked if (a.kind, a.size) == (kind, size)]) for size in SIZES}
-            print(f"  {kind:10}", shares)  # noqa: T201
+            print(f"  {kind:10}", shares)
 
 
 def share(passed: list[bool]) -> str:

