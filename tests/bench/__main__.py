@@ -30,7 +30,7 @@ def main() -> None:
     for one, said in known.items():
         print(f"  {one:16} {said}")
     print(
-        "\nFigures and their commands stand in docs/quality.md. Data that is not part of the repository is an argument; without it a run is skipped."
+    print("\nFigures and commands: docs/quality.md. Data outside the repository is an argument; without it a run is skipped.")
     )
     if name:
         raise SystemExit(f"\nThere is no {name!r}.")
