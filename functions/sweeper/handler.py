@@ -1,4 +1,4 @@
-"""Every minute: finds the conversations whose extraction is overdue, whatever became of their messages."""
+"""Every minute: finds the conversations whose extraction is overdue, whatever became of their messages, and mends a part of the index."""
 
 from typing import Any
 
@@ -12,5 +12,7 @@ MOST = 500  # a run; the next one goes on
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     woken = bootstrap.extraction().sweep(now(), MOST)
-    logger.info("swept", woken=woken)
-    return {"woken": woken}
+    drift = bootstrap.drift()
+    repaired = drift.check() if drift is not None else 0
+    logger.info("swept", woken=woken, repaired=repaired)
+    return {"woken": woken, "repaired": repaired}

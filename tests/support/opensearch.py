@@ -60,9 +60,15 @@ class SeenAtOnce(OpenSearchIndex):
 def indexes(model: str, dimension: int, **options: Any) -> Iterator[SeenAtOnce]:
     """A prefix of its own, gone afterwards."""
     client = connect(Endpoint.of(url()), "us-east-1")
-    index = SeenAtOnce(client, model, dimension, Options(prefix=f"test-{uuid4().hex[:12]}", **options))
+    prefix = f"test-{uuid4().hex[:12]}"
     try:
-        yield index
+        yield SeenAtOnce(client, model, dimension, Options(prefix=prefix, **options))
     finally:
-        client.indices.delete(index=index.pattern)
+        client.indices.delete(index=f"{prefix}.*")
         client.close()
+
+
+def drop(prefix: str) -> None:
+    client = connect(Endpoint.of(url()), "us-east-1")
+    client.indices.delete(index=f"{prefix}.*")
+    client.close()

@@ -50,13 +50,15 @@ from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
 from tidemark.tenancy.tenants import TenantService
 from tidemark.tenancy.tokens import DashboardTokens
+from tidemark.tools.catalog import Tools
 from tidemark.work import WorkQueue
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
+    from tidemark.memory.reindex import Drift, Reindex
     from tidemark.models.bedrock import Clients
-    from tidemark.search.opensearch import Options
+    from tidemark.search.opensearch import OpenSearchIndex
 
 
 @cache
@@ -121,9 +123,7 @@ def index() -> SearchIndex:
         from tidemark.search.embedded import EmbeddedIndex
 
         return EmbeddedIndex(Path(settings().index_path), embedder().model_id, embedder().dimension)
-    from tidemark.search.opensearch import OpenSearchIndex
-
-    return OpenSearchIndex(opensearch(), embedder().model_id, embedder().dimension, opensearch_options())
+    return opensearch_index()
 
 
 @cache
@@ -137,10 +137,28 @@ def opensearch() -> "OpenSearch":
     return connect(endpoint, os.environ.get("AWS_REGION", "us-east-1"), credentials)
 
 
-def opensearch_options() -> "Options":
-    from tidemark.search.opensearch import Options
+def opensearch_index(only: str | None = None) -> "OpenSearchIndex":
+    """The index of the configured model, or with a name that one alone."""
+    from tidemark.search.opensearch import OpenSearchIndex, Options
 
-    return Options(settings().opensearch_prefix, settings().opensearch_engine, settings().opensearch_shards)
+    options = Options(settings().opensearch_prefix, settings().opensearch_engine, settings().opensearch_shards)
+    return OpenSearchIndex(opensearch(), embedder().model_id, embedder().dimension, options, only)
+
+
+def reindex() -> "Reindex":
+    from tidemark.memory.reindex import Reindex
+
+    return Reindex(opensearch_index, embedder, conversation_store(), work_queue())
+
+
+@cache
+def drift() -> "Drift | None":
+    """The comparison of table and index. The embedded index needs none: it shares the fate of the local table."""
+    if settings().search == "embedded":
+        return None
+    from tidemark.memory.reindex import Drift
+
+    return Drift(opensearch_index(), embedder, conversation_store(), work_queue())
 
 
 def calibration() -> Calibration:
@@ -342,3 +360,8 @@ def context() -> ContextService:
 @cache
 def session_search() -> SessionSearch:
     return SessionSearch(index, conversation_store(), conversation_access(), context())
+
+
+@cache
+def tools() -> Tools:
+    return Tools(session_search(), conversations(), context(), entities(), memory_access(), managed_memory(), remembering())

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,8 +23,8 @@ from tidemark.observability import logger
 from tidemark.search.documents import own_words
 from tidemark.search.opensearch_client import AT_ONCE_SECONDS, SEARCH_SECONDS, WRITE_SECONDS, Breaker
 from tidemark.search.opensearch_question import Engine, Json, Question, exact, key_of, route, stored, unit
-from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Query, SearchUnavailableError
-from tidemark.search.times import version
+from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Kind, Query, SearchUnavailableError
+from tidemark.search.times import instant, moment, version
 
 LAYOUT = "1"  # of fields and of the words in them; another one is another index
 TEMPLATE = Path(__file__).parent / "templates" / "index.json"
@@ -50,6 +51,18 @@ class Target:
     name: str
     shards: int
     takes_vectors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the thing behind a document should be."""
+
+    tenant: str
+    scope: str
+    kind: Kind
+    conversation: str
+    id: str
+    updated: datetime
 
 
 class OpenSearchIndex:
@@ -94,10 +107,10 @@ class OpenSearchIndex:
 
     def delete_conversation(self, tenant_id: str, conversation_id: str) -> None:
         if conversation_id:
-            self._delete_everywhere({"tenant": key_of(tenant_id), "conversation": exact(conversation_id)})
+            self._delete_everywhere({"tenant": exact(tenant_id), "conversation": exact(conversation_id)})
 
     def delete_scope(self, tenant_id: str, scope: str | None) -> None:
-        self._delete_everywhere({"tenant": key_of(tenant_id)} if scope is None else {"scope": key_of(tenant_id, scope)})
+        self._delete_everywhere({"tenant": exact(tenant_id)} | ({} if scope is None else {"scope": exact(scope)}))
 
     def search(self, query: Query) -> list[Candidate]:
         self._check(query.vector)
@@ -110,6 +123,38 @@ class OpenSearchIndex:
         if (beside := question.neighbours()) is not None:
             question.read_neighbours(self._ask(question, [beside])[0])
         return scored.candidates()
+
+    # against the table
+    def stale(self, documents: Sequence[Document]) -> list[Document]:
+        """Those that some index of our model lacks, holds in an older state, or holds without a vector. What was written in the last
+        second may be among them."""
+        wanted = {key_of(one.tenant_id, one.id): one for one in documents}
+        stale: dict[str, Document] = {}
+        for target in self._written() if wanted else []:
+            if target.takes_vectors:
+                good = self._current(target.name, {key: instant(one.updated_at) for key, one in wanted.items()})
+                stale |= {key: one for key, one in wanted.items() if key not in good}
+        return list(stale.values())
+
+    def _current(self, name: str, updated: dict[str, int]) -> set[str]:
+        vector = {"exists": {"field": "vector", "_name": "vector"}}
+        query = {"bool": {"filter": {"terms": {"key": list(updated)}}, "should": [vector]}}
+        body = {"size": len(updated), "query": query, "_source": ["key", "updated"]}
+        hits = self._call(self._client.search, index=name, body=body)["hits"]["hits"]
+        return {key for hit in hits if hit.get("matched_queries") and hit["_source"]["updated"] >= updated[key := hit["_source"]["key"]]}
+
+    def sample(self, count: int) -> list[Placed]:
+        """Documents by chance, to be looked for in the table."""
+        self._written()
+        query: Json = {"function_score": {"query": {"match_all": {}}, "random_score": {}}}
+        body = {"size": count, "query": query, "_source": ["tenant", "scope", "kind", "conversation", "id", "updated"]}
+        hits = self._call(self._client.search, index=self.alias, body=body)["hits"]["hits"]
+        return [Placed(**{**hit["_source"], "updated": moment(hit["_source"]["updated"])}) for hit in hits]
+
+    def refresh(self) -> None:
+        """Everything written so far is seen by `stale` and `sample`."""
+        for target in self._written():
+            self._call(self._client.indices.refresh, index=target.name)
 
     def _check(self, vector: Sequence[float] | None) -> None:
         if vector is not None and len(vector) != self._meta["dimension"]:
@@ -264,6 +309,13 @@ class OpenSearchIndex:
     def drop(self, names: Collection[str]) -> None:
         for name in names:
             self._call(self._client.indices.delete, index=name, params={"ignore_unavailable": "true"})
+
+    def drop_others(self) -> list[str]:
+        """Removes every index of the prefix that does not serve this model, also one whose building was given up."""
+        found = self._call(self._client.indices.get, index=self.pattern)
+        others = [name for name, one in found.items() if self.alias not in one["aliases"]]
+        self.drop(others)
+        return others
 
     def _call(self, work: Callable[..., Any], **arguments: Any) -> Any:
         return self._breaker.run(partial(work, **arguments))

@@ -71,6 +71,11 @@ def usage(tenant_id: str) -> str:
     return f"{tenant_id}#usage"
 
 
+def drift_cursor() -> tuple[str, str]:
+    """How far the comparison of table and index has come."""
+    return f"{PLATFORM}#drift", "cursor"
+
+
 def operations(tenant_id: str | None) -> str:
     return f"{tenant_id or PLATFORM}#ops"
 

@@ -3,7 +3,7 @@
 A record is a pydantic model, stored as JSON in `data`; what DynamoDB itself must see (keys, counters, versions, expiry) stands beside it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -139,6 +139,13 @@ def delete_partition(pk: str, prefix: str = "") -> int:
             batch.delete(found)
             count += 1
     return count
+
+
+def scan(limit: int, after: Mapping[str, Any] | None = None) -> tuple[list[Item], dict[str, Any] | None]:
+    """The next `limit` items of the whole table, in no order, each partition's together; and where to go on, None at the end."""
+    found = Item.scan(limit=limit, page_size=limit, last_evaluated_key=dict(after) if after else None, consistent_read=True)
+    items = list(found)
+    return items, dict(found.last_evaluated_key) if found.last_evaluated_key else None
 
 
 @contextmanager
