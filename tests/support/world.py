@@ -221,7 +221,11 @@ class World:
         proxy = function(name).handler(event, self.context)
         headers = {key.lower(): ", ".join(values) for key, values in proxy["multiValueHeaders"].items()}
         body = proxy["body"]
-        return Answer(proxy["statusCode"], json.loads(body) if body and "json" in headers.get("content-type", "") else body, headers)
+        return Answer(
+            proxy["statusCode"],
+            json.loads(body) if body and "json" in headers.get("content-type", "").replace("ndjson", "") else body,
+            headers,
+        )
 
     def invoke(self, name: str, event: events.Event) -> Any:
         return function(name).handler(event, self.context)

@@ -55,6 +55,7 @@ from tidemark.models.ports import (
     ToolDefinition,
 )
 from tidemark.observability import logger, where
+from tidemark.privacy import traces
 from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Caller
@@ -151,6 +152,7 @@ class TurnService:
         check_round(base.open_calls, body)
         turn = TurnRecord(turn_id=ids.new_id("trn"), conversation_id=state.id, state="running", created_at=now(), deadline=deadline)
         self._store.put_turn(caller.tenant_id, turn)
+        traces.name_turn(turn.turn_id)
         yield Event("message_start", {"conversation_id": state.id, "turn_id": turn.turn_id})
         try:
             yield from self._run(caller, state, base, body, turn)

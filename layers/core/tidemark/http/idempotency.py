@@ -94,8 +94,13 @@ class Idempotency:
         if key is None or event["httpMethod"] not in METHODS:
             return serve()
 
+        home, record = partition(), record_id(owner, key)
+
         def once(what: dict[str, Any]) -> Proxy:
-            answer = serve()
+            if home is not None:
+                traces.leave(home, record)
+            with traces.serving(home, record):
+                answer = serve()
             if not 200 <= answer["statusCode"] < 300:
                 raise _NotStored(answer)
             return answer
@@ -105,12 +110,9 @@ class Idempotency:
             data_keyword_argument="what",
             persistence_store=self._layer,
             config=_config(context),
-            output_serializer=_Answers(self._blobs, traces.blob_key(owner, record_id(owner, key))),
+            output_serializer=_Answers(self._blobs, traces.blob_key(owner, record)),
             key_prefix=PREFIX,
         )
-        home = partition()
-        if home is not None:
-            traces.leave(home, record_id(owner, key))
         try:
             answer: Proxy = stored(what={"key": [owner, key], "request": _fingerprint(event)})
         except _NotStored as exc:
@@ -118,8 +120,10 @@ class Idempotency:
         except IdempotencyValidationError as exc:
             raise InvalidError("This Idempotency-Key was used for another request.", code="idempotency_key_reused") from exc
         except IdempotencyAlreadyInProgressError as exc:
+            turn_id = traces.named_turn(home, record) if home is not None else None
+            told: dict[str, Any] = {"turn_id": turn_id} if turn_id else {}
             raise ConflictError(
-                "A request with this Idempotency-Key is still running.", code="idempotency_in_flight", retry_after=1
+                "A request with this Idempotency-Key is still running.", code="idempotency_in_flight", retry_after=1, **told
             ) from exc
         return answer
 

@@ -5,7 +5,9 @@ A trace is written before the answer is stored, beside the things that the reque
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from tidemark.ids import is_id
@@ -36,8 +38,33 @@ def _body_subject(event: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def leave(partition: str, record_id: str) -> None:
-    table.put(Item(partition, f"{TRACES}{record_id}", kind="trace", ttl=int(time.time()) + KEPT_SECONDS))
+CURRENT: ContextVar[tuple[str, str] | None] = ContextVar("trace", default=None)  # of the keyed request that this context serves
+
+
+@contextmanager
+def serving(partition: str | None, record_id: str) -> Iterator[None]:
+    """While a keyed request is served, so that the turn that it starts can be named beside its trace."""
+    token = CURRENT.set((partition, record_id) if partition else None)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
+
+
+def name_turn(turn_id: str) -> None:
+    """Notes which turn the present keyed request started, for a retry that comes while it runs."""
+    found = CURRENT.get()
+    if found is not None:
+        leave(*found, turn_id=turn_id)
+
+
+def named_turn(partition: str, record_id: str) -> str | None:
+    found = table.get((partition, f"{TRACES}{record_id}"))
+    return found.data if found else None
+
+
+def leave(partition: str, record_id: str, turn_id: str | None = None) -> None:
+    table.put(Item(partition, f"{TRACES}{record_id}", kind="trace", data=turn_id, ttl=int(time.time()) + KEPT_SECONDS))
 
 
 def blob_key(owner: str, record_id: str) -> str:

@@ -1,0 +1,124 @@
+"""What may be taken away: a person, a tenant, a conversation, with all that was kept of them; and going on after a crash."""
+
+import json
+from typing import Any
+
+import pytest
+from tidemark.storage import table
+
+from tests.support.world import Client, World
+
+WORD = "numbat"
+
+
+@pytest.fixture
+def tenant(aws: World) -> str:
+    return aws.tenant()
+
+
+def lived(aws: World, tenant: str, subject: str) -> Client:
+    """A subject with a conversation, an explicit memory, an entity and a keyed answer that hold the word."""
+    api = aws.key(tenant, subject)
+    conversation = api.conversation(title=WORD)
+    body = {"content": f"Remember this: my boat is called {WORD}."}
+    assert api.send("POST", f"/v1/conversations/{conversation}/messages", body, headers={"Idempotency-Key": f"k-{subject}"}).status == 200
+    api.post("/v1/memories/entities", {"name": f"Shed of {WORD}", "entity_type": "location"})
+    aws.index()
+    return api
+
+
+def holding(aws: World, word: str) -> list[Any]:
+    """Every stored item that still has the word, the audit aside."""
+    return [item for item in aws.items() if word in json.dumps(item, default=str) and "#audit" not in item["pk"]]
+
+
+def test_an_erased_person_is_in_no_item_and_others_stay(aws: World, tenant: str) -> None:
+    api, other = lived(aws, tenant, "a/da#1"), lived(aws, tenant, "bo")
+    done = aws.user(tenant).delete("/v1/subjects/a%2Fda%231")
+    assert done["state"] == "completed"
+    assert sum(done["receipt"]["counts"].values()) >= 5
+    assert api.memories() == []
+    assert api.search(WORD, sources=["memories", "messages"])["items"] == []
+    assert {item["pk"].split("#")[1] for item in holding(aws, WORD)} <= {"c", "mem"}
+    assert len(other.memories()) >= 2
+    assert other.search(WORD)["items"]
+
+
+def test_an_erasure_that_dies_between_two_deletions_goes_on(aws: World, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lived(aws, tenant, "ada")
+    real, left = table.delete_partition, 1
+
+    def dying(pk: str, prefix: str = "") -> int:
+        nonlocal left
+        if left == 0:
+            raise RuntimeError("killed")
+        left -= 1
+        return real(pk, prefix)
+
+    monkeypatch.setattr(table, "delete_partition", dying)
+    assert aws.user(tenant).send("DELETE", "/v1/subjects/ada").status == 500
+    monkeypatch.setattr(table, "delete_partition", real)
+    assert aws.user(tenant).delete("/v1/subjects/ada")["state"] == "completed"
+    assert holding(aws, WORD) == []
+
+
+def test_a_stored_answer_does_not_bring_back_what_was_erased(aws: World, tenant: str) -> None:
+    api = aws.key(tenant, "ada")
+    conversation = api.conversation()
+    path, headers = f"/v1/conversations/{conversation}/messages", {"Idempotency-Key": "k1"}
+    assert api.send("POST", path, {"content": "hello"}, headers=headers).status == 200
+    aws.user(tenant).delete("/v1/subjects/ada")
+    assert api.send("POST", path, {"content": "hello"}, headers=headers).status == 404
+
+
+def test_what_a_person_put_into_a_restricted_base_is_exported_and_erased(aws: World, tenant: str) -> None:
+    base = aws.user(tenant).post("/v1/knowledge-bases", {"name": "Manual", "kbMemoryMode": "kb_restricted"})["id"]
+    ada, bo = aws.key(tenant, "ada"), aws.key(tenant, "bo")
+    ada.say(ada.conversation(knowledge_base_id=base), f"Remember this: the ladder is behind the {WORD}.")
+    bo.say(bo.conversation(knowledge_base_id=base), "Remember this: the bucket is behind the boiler.")
+    exported = aws.user(tenant).send("GET", "/v1/subjects/ada/export").body
+    assert WORD in exported
+    assert "boiler" not in exported
+    aws.user(tenant).delete("/v1/subjects/ada")
+    kept = aws.user(tenant).get(f"/v1/knowledge-bases/{base}/memories")["items"]
+    assert kept
+    assert WORD not in json.dumps(kept)
+
+
+def test_a_deleted_tenant_leaves_nothing_and_its_neighbour_everything(aws: World, tenant: str) -> None:
+    neighbour = aws.tenant()
+    lived(aws, tenant, "ada")
+    other = lived(aws, neighbour, "ada")
+    done = aws.platform.delete(f"/v1/tenants/{tenant}")
+    assert done["state"] == "completed"
+    assert [item["pk"] for item in aws.items() if item["pk"].startswith(tenant)] == []
+    assert aws.platform.refused("GET", f"/v1/tenants/{tenant}") == (404, "not_found")
+    assert other.search(WORD)["items"]
+
+
+def test_a_long_erasure_goes_on_in_the_queue(aws: World, tenant: str) -> None:
+    lived(aws, tenant, "ada")
+    aws.context.left = 0
+    answer = aws.user(tenant).send("DELETE", "/v1/subjects/ada")
+    assert (answer.status, answer.body["state"]) == (202, "running")
+    aws.context.left = 100_000
+    assert aws.deliver() == []
+    done = aws.user(tenant).get(f"/v1/operations/{answer.body['id']}")
+    assert done["state"] == "completed"
+    assert holding(aws, WORD) == []
+
+
+def test_a_deleted_conversation_takes_its_stored_answers_along(aws: World, tenant: str) -> None:
+    api = aws.key(tenant, "ada")
+    conversation = api.conversation()
+    body = {"messages": [{"role": "user", "content": WORD}]}
+    api.send("POST", f"/v1/conversations/{conversation}/import", body, headers={"Idempotency-Key": "k1"})
+    api.delete(f"/v1/conversations/{conversation}")
+    assert holding(aws, WORD) == []
+
+
+def test_nobody_is_exported_or_erased_without_a_name(aws: World, tenant: str) -> None:
+    admin = aws.user(tenant)
+    assert admin.refused("DELETE", "/v1/subjects")[0] == 422
+    assert admin.refused("GET", "/v1/subjects/export")[0] == 422
+    assert aws.user(tenant, "member").refused("DELETE", "/v1/subjects/ada")[0] == 403
