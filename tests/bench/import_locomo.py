@@ -22,6 +22,7 @@ from tidemark import cli
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop"}
 INDEX_SECONDS = 600
+WINDOW = 16_000  # tokens; a conversation of 400 short turns is longer than its input budget
 
 
 def turns(conversation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -63,7 +64,11 @@ def run(sample: dict[str, Any], where: cli.Access) -> dict[str, list[float]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "transcript.jsonl"
         file.write_text("\n".join(json.dumps(message) for _, message in spoken), encoding="utf-8")
-        options = cli.parser().parse_args(["import", str(file), "--subject", subject])
+        config = {"context_window": WINDOW}
+        agent = client.post("/v1/agents", json={"name": "Bench", "enable_memory": True, "context_compression_config": config})
+        wanted = {"external_subject_id": subject, "agent_id": agent.raise_for_status().json()["id"]}
+        made = client.post("/v1/conversations", json=wanted).raise_for_status().json()["id"]
+        options = cli.parser().parse_args(["import", str(file), "--subject", subject, "--conversation", made])
         started = time.monotonic()
         conversation = cli.import_file(options, where, sys.stderr)
         seconds = time.monotonic() - started

@@ -5,8 +5,11 @@ A copy that shares what no write changes in place does the same.
 
 import copy
 from collections import defaultdict
+from threading import RLock
 from typing import Any
 
+import pytest
+from botocore.client import BaseClient
 from moto.dynamodb.models.dynamo_type import Item
 from moto.dynamodb.models.table import Table
 
@@ -38,3 +41,14 @@ def _item(item: Item) -> Item:
     kept.attrs = type(item.attrs)()
     dict.update(kept.attrs, item.attrs)
     return kept
+
+
+def one_call_at_a_time(patch: pytest.MonkeyPatch) -> None:
+    """moto takes a refused transaction back by restoring whole tables, so calls of several threads must not overlap."""
+    lock, call = RLock(), BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def alone(self: Any, operation: str, arguments: Any) -> Any:
+        with lock:
+            return call(self, operation, arguments)
+
+    patch.setattr(BaseClient, "_make_api_call", alone)

@@ -1,0 +1,211 @@
+"""Sections D, E and F of the reports: isolation, deleting, expiry. Each test names its case."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.world import Client, World, new_process
+
+SECRET = "heliotrope"
+
+
+@pytest.fixture
+def ada(aws: World) -> Client:
+    return aws.key(aws.tenant(), "ada")
+
+
+@pytest.fixture
+def bob(aws: World, ada: Client) -> Client:
+    return aws.key(ada.caller.tenant_id, "bob")
+
+
+def remember(client: Client, text: str = f"The code word is {SECRET}.") -> list[Any]:
+    found: list[Any] = client.post("/v1/memories/remember", {"text": text})["entities"]
+    return found
+
+
+def everything(client: Client) -> str:
+    """All that a caller can read of its memory, on every surface."""
+    query = f"What is the code word {SECRET}?"
+    surfaces = [
+        client.memories(),
+        client.memories(q=SECRET),
+        client.walk("/v1/memories/relations"),
+        client.get("/v1/memories/graph"),
+        client.search(query)["items"],
+        client.search(query)["subgraph"],
+    ]
+    return str(surfaces)
+
+
+def answered(client: Client) -> str:
+    """What a turn in a new conversation answers."""
+    answer: str = client.say(client.conversation(), "What is the code word?")["message"]["content"]
+    return answer
+
+
+# D
+def test_case_055_metadata_moves_no_scope(ada: Client, bob: Client) -> None:
+    conversation = ada.conversation(metadata={"external_subject_id": "bob", "agent_id": "victim", "tenant_id": "ten_x"})
+    ada.say(conversation, f"Remember this: the code word is {SECRET}.")
+    assert SECRET in everything(ada)
+    assert SECRET not in everything(bob)
+
+
+@pytest.mark.parametrize("body", [{"properties": {}, "scope": {"kind": "tenant"}}, {"external_subject_id": "bob"}, {"tenant_id": "ten_x"}])
+def test_case_056_a_change_moves_no_memory(ada: Client, body: dict[str, Any]) -> None:
+    [made, *_] = remember(ada)
+    assert ada.refused("PUT", f"/v1/memories/entities/{made['id']}", body) == (422, "validation_failed")
+    assert ada.get(f"/v1/memories/entities/{made['id']}")["entity"]["scope"]["external_subject_id"] == "ada"
+
+
+@pytest.mark.parametrize(("one", "other"), [("x&user_id=u1", "x"), ("a#b", "a"), ("s.a", "a"), ("a", "A"), ("é", "e\u0301"), ("a ", "a")])
+def test_case_057_crafted_subjects_do_not_meet(aws: World, one: str, other: str) -> None:
+    tenant = aws.tenant()
+    remember(aws.key(tenant, one))
+    assert aws.key(tenant, other).memories() == []
+
+
+def test_case_058_no_subject_is_nothing_and_not_everything(aws: World, ada: Client) -> None:
+    remember(ada)
+    nobody = aws.key(ada.caller.tenant_id)
+    assert SECRET not in everything(nobody)
+    assert nobody.walk("/v1/conversations") != ada.walk("/v1/conversations")
+
+
+@pytest.mark.parametrize("path", ["/v1/memories/entities", "/v1/conversations", "/v1/memories/graph"])
+def test_case_059_an_empty_subject_is_refused(ada: Client, path: str) -> None:
+    assert ada.refused("GET", path, external_subject_id="") == (422, "validation_failed")
+    assert ada.refused("POST", "/v1/conversations", {"external_subject_id": ""}) == (422, "validation_failed")
+
+
+def test_case_060_an_unknown_filter_is_refused(ada: Client) -> None:
+    assert ada.refused("GET", "/v1/memories/entities", category="billing") == (422, "validation_failed")
+    assert ada.refused("POST", "/v1/memories/search", {"query": "x", "filters": {"category": "billing"}}) == (422, "validation_failed")
+
+
+def test_case_062_forgetting_all_of_one_leaves_the_other(ada: Client, bob: Client) -> None:
+    remember(ada)
+    remember(bob)
+    ids = [one["id"] for one in ada.memories()]
+    ada.post("/v1/memories/forget", {"ids": ids, "dry_run": False})
+    assert ada.memories() == []
+    assert SECRET in everything(bob)
+
+
+def test_case_063_a_restricted_base_answers_from_itself_only(aws: World, ada: Client) -> None:
+    admin = aws.user(ada.caller.tenant_id)
+    bases = [admin.post("/v1/knowledge-bases", {"name": name, "kbMemoryMode": "kb_restricted"})["id"] for name in "AB"]
+    first, second = (aws.key(ada.caller.tenant_id, "ada", knowledge_base_id=base) for base in bases)
+    remember(first)
+    assert first.search("code word")["abstained"] is False
+    assert second.search("code word")["abstained"] is True
+    assert ada.search("code word")["abstained"] is True
+
+
+def test_case_066_and_069_every_arm_stays_in_its_scope(aws: World, ada: Client, bob: Client) -> None:
+    remember(ada, "I live in Bergen.")
+    remember(bob, "I live in Lisbon.")
+    ada.say(ada.conversation(), "Bergen is rainy.")
+    aws.index()
+    for query in ("Where do I live?", "Bergen", "I live in Bergen."):
+        assert "Bergen" not in str(bob.search(query, sources=["memories", "messages"]))
+
+
+def test_case_071_a_warm_worker_keeps_nothing_of_a_request(aws: World, ada: Client, bob: Client) -> None:
+    new_process()
+    remember(ada)
+    for _ in range(2):
+        assert SECRET not in everything(bob) + answered(bob)
+        assert SECRET in answered(ada)
+
+
+def test_case_073_a_foreign_id_is_not_echoed(aws: World, ada: Client) -> None:
+    [made, *_] = remember(ada)
+    stranger = aws.user(aws.tenant())
+    answer = stranger.send("GET", f"/v1/memories/entities/{made['id']}")
+    assert (answer.status, made["id"] in str(answer.body)) == (404, False)
+    assert answer.body == stranger.send("GET", "/v1/memories/entities/ent_01ARZ3NDEKTSV4RRFFQ69G5FAV").body
+
+
+# E
+@pytest.mark.parametrize("way", ["delete", "batch", "forget ids", "forget query", "managed"])
+def test_case_075_080_081_082_086_090_what_is_deleted_is_on_no_surface(aws: World, ada: Client, way: str) -> None:
+    made = remember(ada)
+    aws.index()
+    assert SECRET in everything(ada)
+    for one in made:
+        if way == "delete":
+            ada.delete(f"/v1/memories/entities/{one['id']}")
+        elif way == "batch":
+            ada.post("/v1/memories/entities/batch-delete", {"ids": [one["id"]]})
+        elif way == "forget ids":
+            ada.post("/v1/memories/forget", {"ids": [one["id"]], "dry_run": False})
+        elif way == "forget query":
+            ada.post("/v1/memories/forget", {"query": SECRET, "dry_run": False})
+        else:
+            tenant = ada.caller.tenant_id
+            aws.user(tenant).delete(f"/v1/tenants/{tenant}/memories/{one['id']}")
+    new_process()
+    assert SECRET not in everything(ada) + answered(ada)  # before the stream was read
+    aws.index()
+    assert SECRET not in everything(ada) + answered(ada)
+
+
+@pytest.mark.xfail(reason="the words of the answer are still among the messages, and messages are recalled")
+def test_case_080_an_answer_that_told_a_forgotten_fact_does_not_bring_it_back(aws: World, ada: Client) -> None:
+    made = remember(ada)
+    assert SECRET in answered(ada)
+    aws.index()
+    ada.post("/v1/memories/forget", {"ids": [one["id"] for one in made], "dry_run": False})
+    aws.index()
+    assert SECRET not in answered(ada)
+
+
+def test_case_077_and_083_shared_entities_survive_and_edges_go(aws: World, ada: Client) -> None:
+    remember(ada, "My colleague Petra works at Acme.")
+    remember(ada, "My colleague Olaf works at Acme.")
+    facts = [one for one in ada.memories() if "Petra" in one["name"] and one["entity_type"] == "fact"]
+    for one in facts or [one for one in ada.memories() if one["name"] == "Petra"]:
+        ada.delete(f"/v1/memories/entities/{one['id']}")
+    assert any(one["name"] == "Acme" for one in ada.memories())
+    living = {one["id"] for one in ada.memories()}
+    for relation in ada.walk("/v1/memories/relations"):
+        assert {relation["source_entity_id"], relation["target_entity_id"]} <= living
+
+
+def test_case_087_forgetting_what_is_not_there_says_so(ada: Client) -> None:
+    assert ada.refused("DELETE", "/v1/memories/entities/ent_01ARZ3NDEKTSV4RRFFQ69G5FAV") == (404, "not_found")
+    assert ada.post("/v1/memories/forget", {"query": "nothing", "dry_run": False})["deleted"] == 0
+
+
+def test_case_089_a_unique_token_is_found_and_forgotten_at_once(ada: Client) -> None:
+    remember(ada, "My locker label is SMOKE-1.")
+    assert "SMOKE-1" in str(ada.search("SMOKE-1")["items"])
+    ada.post("/v1/memories/forget", {"query": "SMOKE-1", "dry_run": False})
+    assert ada.search("SMOKE-1")["items"] == []
+
+
+def test_case_091_every_event_of_a_history_has_actor_time_and_values(ada: Client) -> None:
+    [made, *_] = remember(ada)
+    ada.delete(f"/v1/memories/entities/{made['id']}")
+    told = ada.walk(f"/v1/memories/entities/{made['id']}/history")
+    assert told[-1]["action"] == "deleted"
+    assert all(entry["at"] and entry["actor"]["id"] for entry in told)
+
+
+# F
+def test_case_093_and_094_expiry_is_checked_on_every_read(aws: World, ada: Client) -> None:
+    made = ada.post("/v1/memories/entities", {"name": f"voucher {SECRET}", "entity_type": "concept", "expires_at": "2999-01-01T00:00:00Z"})
+    aws.index()
+    assert SECRET in str(ada.search(f"voucher {SECRET}")["items"])
+    aws.clock.forward(days=400_000)
+    assert SECRET not in everything(ada)
+    assert ada.refused("GET", f"/v1/memories/entities/{made['id']}") == (404, "not_found")
+
+
+def test_case_096_a_partial_change_keeps_the_expiry(ada: Client) -> None:
+    made = ada.post("/v1/memories/entities", {"name": "voucher", "entity_type": "concept", "expires_at": "2999-01-01T00:00:00Z"})
+    path = f"/v1/memories/entities/{made['id']}"
+    assert ada.put(path, {"description": "x"})["expires_at"] == "2999-01-01T00:00:00.000Z"
+    assert ada.post("/v1/memories/entities", {"name": "voucher", "entity_type": "concept"})["expires_at"] == "2999-01-01T00:00:00.000Z"
