@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark.conversations.access import ConversationAccess
+from tidemark.conversations.agent_tools import AgentTools
 from tidemark.conversations.compaction import Compactor
 from tidemark.conversations.completions import Completions
 from tidemark.conversations.context import ContextService
@@ -337,7 +338,9 @@ def compactor() -> Compactor:
 
 @cache
 def turns() -> TurnService:
-    return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model())
+    # The offline model calls no tools, so it is offered none.
+    own = None if settings().model_provider == "offline" else AgentTools(model(), tools)
+    return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model(), own)
 
 
 @cache

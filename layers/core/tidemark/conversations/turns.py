@@ -8,7 +8,7 @@ appended behind the first.
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pynamodb.transactions import TransactWrite
 
@@ -60,6 +60,9 @@ from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Caller
 
+if TYPE_CHECKING:
+    from tidemark.conversations.agent_tools import AgentTools
+
 TITLE_LENGTH = 80
 COMMIT_ATTEMPTS = 20
 NOTICE_FAILED = "The conversation could not be compacted: the model gave no summary."
@@ -107,7 +110,9 @@ class TurnService:
         compactor: Compactor,
         memory: TurnMemory,
         model: Model,
+        agent_tools: "AgentTools | None" = None,
     ) -> None:
+        self._agent_tools = agent_tools
         self._store, self._history, self._access = store, history, access
         self._compactor, self._memory, self._model = compactor, memory, model
 
@@ -178,10 +183,12 @@ class TurnService:
             return
         learn = self._memory.learnable(setting, wanted=body.memory == "auto")
         drafts = self._drafts(setting, body, learn)
-        tools = tuple(ToolDefinition(**tool.model_dump()) for tool in body.tools)
+        given = tuple(ToolDefinition(**tool.model_dump()) for tool in body.tools)
+        own = self._own_tools(setting, body, given)
+        tools = (*own, *given)
         recalled = self._recall(caller, setting, state, base, body)
         assembled = yield from self._assemble(caller, setting, state, base, recalled, drafts, tools, body, turn)
-        answer = yield from self._ask(assembled, body, turn.deadline, learn)
+        answer = yield from self._ask(caller, assembled, body, turn.deadline, learn, frozenset(tool.name for tool in own))
         yield self._commit(caller, assembled, answer, turn, drafts)
 
     def _drafts(self, setting: Setting, body: TurnBody, scope: str | None) -> tuple[Draft, ...]:
@@ -301,11 +308,25 @@ class TurnService:
         raise ConflictError("Too many writers at the same time.")
 
     # the model
-    def _ask(self, ready: _Assembled, body: TurnBody, deadline: datetime, learn: str | None) -> Generator[Event, None, _Answer]:
+    def _own_tools(self, setting: Setting, body: TurnBody, given: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+        """The agent's own tools, where there is a model that takes them and memory is wanted."""
+        if self._agent_tools is None or body.memory == "off":
+            return ()
+        return self._agent_tools.offered(setting, frozenset(tool.name for tool in given))
+
+    def _ask(
+        self, caller: Caller, ready: _Assembled, body: TurnBody, deadline: datetime, learn: str | None, own: frozenset[str]
+    ) -> Generator[Event, None, _Answer]:
         asked = assembly.request(ready.setting, ready.recalled, ready.window, ready.drafts, ready.tools, body.max_tokens)
+        asked = asked.model_copy(update={"deadline": deadline})
+        events = (
+            self._agent_tools.stream(caller, ready.setting, ready.state, asked, own)
+            if self._agent_tools is not None and own
+            else self._model.stream(asked)
+        )
         response: ModelResponse | None = None
         try:
-            for event in self._model.stream(asked.model_copy(update={"deadline": deadline})):
+            for event in events:
                 if isinstance(event, TextDelta):
                     yield Event("delta", {"text": event.text})
                 else:

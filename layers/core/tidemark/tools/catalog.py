@@ -137,6 +137,9 @@ class Tools:
         """The tools that the caller's token may use."""
         return [tool for tool in self._tools.values() if tool.scope in caller.scopes]
 
+    def named(self, names: Sequence[str]) -> list[Tool]:
+        return [self._tools[name] for name in names]
+
     def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the tool answers. Raises the error of wrong arguments, and those of the service."""
         tool = self._tools.get(name)
