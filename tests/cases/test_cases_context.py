@@ -171,7 +171,7 @@ def test_case_131_to_133_a_repeated_write_is_one_write(ada: Client) -> None:
     assert (first.body, len(ada.messages(conversation))) == (again.body, 2)
 
 
-def test_case_135_parallel_creations_have_ids_of_their_own(ada: Client) -> None:
+def test_case_135_parallel_creations_have_ids_of_their_own(aws: World, ada: Client) -> None:
     ada.conversation()
     one_call_at_a_time(aws.patch)
     with ThreadPoolExecutor(4) as pool:

@@ -22,11 +22,12 @@ class Person:
     """One of the tenant's users, as the tenant's server speaks for them."""
 
     def __init__(self, stack: Stack, subject: str) -> None:
-        self.subject, self.client = subject, stack.client()
+        self.stack = stack
         self.query = {"external_subject_id": subject}
 
     def send(self, method: str, path: str, body: Any = None, **query: str) -> httpx.Response:
-        return self.client.request(method, path, json=body, params=self.query | query)
+        with self.stack.client() as client:
+            return client.request(method, path, json=body, params=self.query | query)
 
     def get(self, path: str, **query: str) -> Any:
         return self.send("GET", path, **query).raise_for_status().json()
@@ -35,7 +36,8 @@ class Person:
         return self.send("POST", path, body).raise_for_status().json()
 
     def conversation(self, **body: Any) -> str:
-        made: str = self.client.post("/v1/conversations", json=self.query | body).raise_for_status().json()["id"]
+        with self.stack.client() as client:
+            made: str = client.post("/v1/conversations", json=self.query | body).raise_for_status().json()["id"]
         return made
 
     def say(self, conversation: str, content: str) -> Any:
