@@ -29,9 +29,7 @@ def main() -> None:
     print("python -m tests.bench NAME [ARGUMENTS]\n")
     for one, said in known.items():
         print(f"  {one:16} {said}")
-    print(
     print("\nFigures and commands: docs/quality.md. Data outside the repository is an argument; without it a run is skipped.")
-    )
     if name:
         raise SystemExit(f"\nThere is no {name!r}.")
 
