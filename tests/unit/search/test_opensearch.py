@@ -254,3 +254,8 @@ def test_requests_to_a_domain_are_signed_with_credentials_that_may_change() -> N
     assert headers["Authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
     assert headers["X-Amz-Security-Token"] == "token"
     assert len(headers["X-Amz-Content-SHA256"]) == 64
+
+
+def test_serverless_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="managed domain"):
+        connect(Endpoint.of("https://abc.eu-central-1.aoss.amazonaws.com"), "eu-central-1", Credentials("AKIDEXAMPLE", "secret"))

@@ -52,7 +52,11 @@ class Endpoint:
 
 
 def connect(endpoint: Endpoint, region: str, credentials: Any = None) -> OpenSearch:
-    """`credentials` are botocore's, asked for each request, so that they may be renewed."""
+    """`credentials` are botocore's, asked for each request, so that they may be renewed. Raises ValueError for Serverless."""
+    if endpoint.serverless:
+        raise ValueError(
+            "OpenSearch Serverless takes neither ids nor routing for vectors: use a managed domain (docs/decisions/0007-opensearch.md)"
+        )
     signer = Urllib3AWSV4SignerAuth(credentials, region, endpoint.service) if endpoint.service else None
     return OpenSearch(
         [endpoint.url],
