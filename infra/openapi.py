@@ -4,6 +4,7 @@ With --check nothing is written and a drift of the committed file is an error.
 """
 
 import argparse
+import copy
 import importlib
 import json
 import sys
@@ -63,6 +64,20 @@ STREAMED = {
     " compression_end, delta, tool_call, then message_end (the answer) or error (a problem), each with one JSON object.",
     "/v1/chat/completions": "With `stream`: chat.completion.chunk objects, then [DONE].",
 }
+JSON_OBJECT: dict[str, Any] = {"type": "object"}
+MCP: dict[str, Any] = {
+    "post": {
+        "summary": "POST /mcp",
+        "operationId": "mcp",
+        "description": "MCP over Streamable HTTP, stateless. The query names the scope; the tools are listed by `tools/list`.",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": JSON_OBJECT}}},
+        "responses": {
+            "200": {"description": "A JSON-RPC response", "content": {"application/json": {"schema": JSON_OBJECT}}},
+            "202": {"description": "A notification was taken"},
+            "400": {"description": "A JSON-RPC error", "content": {"application/json": {"schema": JSON_OBJECT}}},
+        },
+    }
+}
 OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
 OPENAI_ERROR: dict[str, Any] = {
     "type": "object",
@@ -109,6 +124,7 @@ def document() -> dict[str, Any]:
         for path, item in part["paths"].items():
             paths.setdefault(path, {}).update(item)
         schemas.update(part.get("components", {}).get("schemas", {}))
+    paths["/mcp"] = copy.deepcopy(MCP)
     for path, item in paths.items():
         for method, operation in item.items():
             _complete(path, method, operation)
