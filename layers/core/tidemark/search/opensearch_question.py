@@ -4,8 +4,10 @@ The engine finds and cuts; what a candidate's score is, is computed here from it
 tells nothing of other tenants, does not move with merges and replicas, and means the same as in the embedded index (decision 0007).
 """
 
+import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -19,11 +21,13 @@ COUNTS = round(1 / CONTEXT_WEIGHT)  # words of the text itself count so often, t
 _NEAREST = 100  # asked for at the least: HNSW loses several points of recall where it looks for only a few
 _LONGEST_WORD = 100  # and of an exact value; what is longer is known by its hash
 _LONGEST_VALUE = 500
+_MOVED = 2.0  # of a cosine, so that 0 is free for "no vector"; the engine allows no negative score
 _MOST_WORDS = 512  # of a question; Lucene takes 1,024 clauses
 _SURE = 20  # lexical hits beyond the limit, because the engine weighs words by its shard, not by the scope
 
 Hit = Mapping[str, Any]
 Json = dict[str, Any]
+_ANSWERED: Json = {"stored_fields": "_none_", "docvalue_fields": ["hit"]}
 
 
 # Values
@@ -62,13 +66,23 @@ def unit(vector: Sequence[float] | None) -> list[float] | None:
 
 
 def stored(document: Document, own: str) -> Json:
-    """A document as it lies in the index, without its vector."""
+    """A document as it lies in the index, without its vector. `hit` is what an answer needs of it, packed into one column: reading a
+    few hundred sources out of their compressed blocks took five times as long as everything else of a search."""
     counts: dict[str, int] = {}
     for text, weight in ((own, COUNTS), (document.context, 1)):
         for token in index_words(text):
             counts[word(token)] = counts.get(word(token), 0) + weight
-    return {
+    words = " ".join(f"{token}|{count}" for token, count in counts.items())
+    told = {
         "id": document.id,
+        "conversation": exact(document.conversation_id),
+        "position": document.position,
+        "session": document.session,
+        "occurred": instant(document.occurred_at),
+        "updated": instant(document.updated_at),
+        "length": round(sum(counts.values()) / COUNTS),
+    }
+    return told | {
         "key": key_of(document.tenant_id, document.id),
         "partition": partition(document),
         "tenant": exact(document.tenant_id),
@@ -76,19 +90,24 @@ def stored(document: Document, own: str) -> Json:
         "kind": document.kind,
         "name_key": exact(name_key(document.name)),
         "entity_type": exact(document.entity_type),
-        "conversation": exact(document.conversation_id),
         "workspace": exact(document.workspace_id),
-        "speaker": document.speaker,
         "speaker_key": exact(fold(document.speaker)),
         "role": exact(document.role),
         "place": place(document.conversation_id, document.session, document.position),
-        "position": document.position,
-        "session": document.session,
-        "occurred": instant(document.occurred_at),
-        "updated": instant(document.updated_at),
-        "length": round(sum(counts.values()) / COUNTS),
-        "words": " ".join(f"{token}|{count}" for token, count in counts.items()),
+        "words": words,
+        "hit": _packed(told | {"speaker": document.speaker, "words": words}),
     }
+
+
+def _packed(told: Json) -> str:
+    return b64encode(json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")).decode()
+
+
+def _unpacked(hit: Hit) -> Hit:
+    """The engine gives columns without padding; which of the two alphabets, its versions do not agree on."""
+    column: str = hit["fields"]["hit"][0].replace("-", "+").replace("_", "/")
+    found: Json = json.loads(b64decode(f"{column}=="))
+    return found
 
 
 def partition(of: Document | Query) -> str:
@@ -125,13 +144,16 @@ class Found:
     sources: dict[str, Hit] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
 
-    def add(self, hits: Iterable[Hit], cosine: "Mapping[str, float] | None" = None) -> set[str]:
+    def add(self, hits: Iterable[Hit], cosine: Callable[[float], float | None] | None) -> set[str]:
+        """The ids of hits; `cosine` reads a score."""
         ids = set()
         for hit in hits:
-            source = hit["_source"]
+            source = _unpacked(hit)
             ids.add(source["id"])
             self.sources.setdefault(source["id"], source)
-        self.cosines |= {id: value for id, value in (cosine or {}).items() if id not in self.cosines}
+            value = cosine(hit["_score"]) if cosine is not None else None
+            if value is not None:
+                self.cosines.setdefault(source["id"], value)
         return ids
 
 
@@ -154,7 +176,7 @@ class Question:
         if self._vector is None:
             return None
         wanted = {"vector": self._vector, "k": max(self._query.limit, _NEAREST), "filter": {"bool": {"filter": self._filters}}}
-        return {"size": self._query.limit, "query": {"knn": {"vector": wanted}}, "track_total_hits": False}
+        return {"size": self._query.limit, "query": {"knn": {"vector": wanted}}, "track_total_hits": False, **_ANSWERED}
 
     def _lexical(self) -> Json | None:
         if not self._words:
@@ -177,10 +199,10 @@ class Question:
 
     def _with_cosines(self, search: Json) -> Json:
         """The hits' order is not needed any more: their score becomes the cosine, moved so that 0 is free for "no vector"."""
-        search["track_total_hits"] = False
+        search |= {"track_total_hits": False, **_ANSWERED}
         if self._vector is not None and search["size"]:
             script = {
-                "source": "doc['vector'].size() == 0 ? 0 : 2.0 + cosineSimilarity(params.query_value, doc['vector'])",
+                "source": f"doc['vector'].size() == 0 ? 0 : {_MOVED} + cosineSimilarity(params.query_value, doc['vector'])",
                 "params": {"query_value": self._vector},
             }
             scored = {"script_score": {"query": {"match_all": {}}, "script": script}}
@@ -216,8 +238,7 @@ class Question:
         statistics = Statistics(self._words)
         kept: set[str] = set()
         if self._vector is not None:
-            hits = next(given)["hits"]["hits"]
-            kept |= found.add(hits, {hit["_source"]["id"]: self._engine.cosine(hit["_score"]) for hit in hits})
+            kept |= found.add(next(given)["hits"]["hits"], self._engine.cosine)
         if self._words:
             lexical = self._add(next(given))
         if self._words or self._names:
@@ -233,9 +254,11 @@ class Question:
         self._add(answer)
 
     def _add(self, answer: Json) -> set[str]:
-        hits = answer["hits"]["hits"]
-        cosines = {hit["_source"]["id"]: hit["_score"] - 2.0 for hit in hits if self._vector is not None and hit["_score"]}
-        return self._found.add(hits, cosines)
+        return self._found.add(answer["hits"]["hits"], _rescored if self._vector is not None else None)
+
+
+def _rescored(score: float) -> float | None:
+    return score - _MOVED if score else None
 
 
 def _filters(query: Query) -> list[Json]:
