@@ -142,6 +142,7 @@ def frame(
         for message in messages:
             items.append(_item("message", message.id, message.tokens, reason, message.role))
             items += _attachments(message, reason, factor)
+    items += [_item("message", one.id, one.weight, "no_room", one.role).model_copy(update={"included": False}) for one in window.dropped]
     included = [item for item in items if item.included]
     return Frame(
         id=new_id("frm"),

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 SAFETY_MARGIN = 1000
 MAX_OUTPUT_RESERVE = 4000
 TRIGGER_RATIO = 0.9  # only reported, as Clouisle does
+SHORTEST_SUMMARY = 64  # tokens; less says nothing
 KEPT_SHARE_PCT = 70  # of the trigger budget: summary, kept words and tail, so that one compaction buys room for many turns
 
 
@@ -40,6 +41,18 @@ def pressure_level(tokens: int, budget: Budget) -> str:
     if tokens > budget.input_budget:
         return "critical"
     return "high" if tokens >= budget.trigger_budget else "normal"
+
+
+def allowance(figures: Budget, fixed: int) -> int:
+    """Tokens that summary, kept words and tail may have together after a compaction, beside `fixed` ones that stay as they are."""
+    return max(
+        0,
+        min(
+            figures.trigger_budget * KEPT_SHARE_PCT // 100,
+            figures.trigger_budget - 1 - fixed,
+            figures.input_budget - fixed,
+        ),
+    )
 
 
 class Weighed(Protocol):
@@ -91,16 +104,20 @@ def cut(
     tail_max: int,
     summary_max: int,
     keep_user_chars: int,
+    summary_now: int = 0,
 ) -> Cut | None:
     """Chooses tail and kept words of `messages` (oldest first, all that no summary replaced yet), or None when nothing would be replaced.
 
     `carried` are the user's words that the last compaction kept. `protect_from` is where the newest turn begins: it always stays.
     `allowance` bounds summary, kept words and tail together. The tail is the longest suffix that starts at a boundary and fits; then the
     user's own messages stay, newest first, within characters and tokens: one too long is passed over, older ones that fit are kept.
+    `summary_now` are the tokens of the present summary: where it and the whole tail no longer fit together, the oldest messages go too, so
+    that all of it is folded into a smaller one.
     """
     places = boundaries(messages)
     weights = [message.weight for message in messages]
-    summary = min(summary_max, max(allowance // 2, 0))
+    shortest = min(summary_max, SHORTEST_SUMMARY)
+    summary = max(min(summary_max, allowance // 2), shortest)
     room = min(tail_max, allowance - summary)
     start, tail = len(messages), 0
     suffix = 0
@@ -113,11 +130,28 @@ def cut(
     if start > protect_from:  # the newest turn begins inside a round: keep from the boundary before it
         start = max((place for place in places if place <= protect_from), default=0)
         tail = sum(weights[start:])
+    if start == 0 and summary_now + sum(message.weight for message in carried) + tail > allowance:
+        later = [place for place in (*places, len(messages)) if 0 < place <= protect_from]
+        start = min(later, default=0)
+        tail = sum(weights[start:])
     if start == 0:
         return None
-    summary = max(min(summary, allowance - tail), min(summary_max, 64))
+    summary = max(min(summary, allowance - tail), shortest)
     kept, kept_tokens = _kept_words([*carried, *messages[:start]], allowance - tail - summary, keep_user_chars)
     return Cut(start, kept, kept_tokens, tail, summary)
+
+
+W = TypeVar("W", bound=Weighed)
+
+
+def newest_that_fit(kept: Sequence[W], tokens: int) -> list[W]:
+    """Of the words that a compaction kept, those for which a request has room: newest first, each that fits, in their order."""
+    chosen: list[W] = []
+    for message in reversed(kept):
+        if message.weight <= tokens:
+            chosen.append(message)
+            tokens -= message.weight
+    return chosen[::-1]
 
 
 def _kept_words(candidates: Sequence[Weighed], tokens: int, characters: int) -> tuple[tuple[str, ...], int]:

@@ -135,13 +135,7 @@ class Compactor:
                     return Outcome(state, current, None if current else "in_progress")
 
     def _cut(self, setting: Setting, window: Window, base: Base, fixed: int, keep_user_chars: int, trigger: Trigger) -> Cut | None:
-        figures = setting.budget
         overhead = tokenizer.count(summary_block("", new_id("cmp")), setting.model.factor) + tokenizer.MESSAGE_OVERHEAD
-        allowance = min(
-            figures.trigger_budget * budget.KEPT_SHARE_PCT // 100,
-            figures.trigger_budget - 1 - fixed,
-            figures.input_budget - fixed,
-        )
         tail = window.tail
         # by hand the newest turn stays; before a turn the newest turn is the one that comes, unless it answers an open round
         protect = budget.newest_turn(tail) if trigger == "manual" or base.open_calls else len(tail)
@@ -150,10 +144,11 @@ class Compactor:
             tail,
             window.kept,
             protect_from=protect,
-            allowance=max(0, allowance - overhead),
+            allowance=budget.allowance(setting.budget, fixed + overhead),
             tail_max=config.tail_max_tokens,
             summary_max=config.summary_max_tokens,
             keep_user_chars=keep_user_chars,
+            summary_now=tokenizer.count(window.compaction.summary, setting.model.factor) if window.compaction else 0,
         )
 
     @staticmethod

@@ -1,9 +1,10 @@
 """Reading the part of a branch that a request is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidemark.conversations import branch
 from tidemark.conversations.branch import Position
+from tidemark.conversations.budget import newest_that_fit
 from tidemark.conversations.model import ConversationState, StoredCompaction, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.errors import NotFoundError
@@ -28,6 +29,14 @@ class Window:
     compaction: StoredCompaction | None
     kept: tuple[StoredMessage, ...]
     tail: tuple[StoredMessage, ...]
+    dropped: tuple[StoredMessage, ...] = ()  # kept words for which this request has no room
+
+
+def without_room(window: Window, tokens: int) -> Window:
+    """The window with no more kept words than fit so many tokens."""
+    kept = tuple(newest_that_fit(window.kept, tokens))
+    dropped = tuple(message for message in window.kept if message not in kept)
+    return replace(window, kept=kept, dropped=dropped)
 
 
 def head(state: ConversationState) -> Base:

@@ -19,7 +19,7 @@ from tidemark.conversations.access import ConversationAccess, Setting
 from tidemark.conversations.assembly import Parts, RecalledBlock
 from tidemark.conversations.budget import SAFETY_MARGIN, TRIGGER_RATIO, pressure_level
 from tidemark.conversations.compaction import Compactor, Outcome, weigh
-from tidemark.conversations.history import Base, History, Window
+from tidemark.conversations.history import Base, History, Window, without_room
 from tidemark.conversations.model import (
     AnswerMetadata,
     ConversationState,
@@ -249,8 +249,14 @@ class TurnService:
             compacted = outcome.skip_reason is None
             compaction = self._history.compaction(state, base.path)
             parts = replace(weigh(setting, state, base, compaction), tools=parts.tools, memory=parts.memory, current=current)
+        window: Window | None = None
+        over = parts.total - setting.budget.input_budget
+        if over > 0 and compaction is not None and compaction.kept_tokens:
+            # kept words stand beside the summary where there is room; they never cost a turn
+            window = without_room(self._history.window(state, base, compaction), compaction.kept_tokens - over)
+            parts = replace(parts, tail=parts.tail - sum(message.weight for message in window.dropped))
         assembly.check_fits(parts, setting, automatic=automatic)
-        window = self._history.window(state, base, compaction)
+        window = window or self._history.window(state, base, compaction)
         return _Assembled(setting, state, base, window, recalled, drafts, tools, parts, compacted)
 
     def _rebase(self, state: ConversationState, base: Base, body: TurnBody) -> Base:
