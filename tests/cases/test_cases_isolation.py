@@ -68,9 +68,11 @@ def test_case_057_crafted_subjects_do_not_meet(aws: World, one: str, other: str)
 
 def test_case_058_no_subject_is_nothing_and_not_everything(aws: World, ada: Client) -> None:
     remember(ada)
+    conversation = ada.conversation()
     nobody = aws.key(ada.caller.tenant_id)
     assert SECRET not in everything(nobody)
-    assert nobody.walk("/v1/conversations") != ada.walk("/v1/conversations")
+    assert nobody.walk("/v1/conversations") == []
+    assert [one["id"] for one in ada.walk("/v1/conversations")] == [conversation]
 
 
 @pytest.mark.parametrize("path", ["/v1/memories/entities", "/v1/conversations", "/v1/memories/graph"])
