@@ -60,16 +60,7 @@ def application(stage_url: str, cors_origins: str, local: list[Route], stream: S
             return problem(400, "malformed_json", "The body is not UTF-8.", headers=cors)
         if _is_for_events(request, body):
             return await stream(request, _path(request), body)
-        outgoing = client.build_request(
-            request.method, f"{stage_url}{_target(request)}", headers=_request_headers(request), content=body or None
-        )
-        try:
-            answer = await client.send(outgoing)
-        except httpx.TimeoutException:
-            return problem(504, "gateway_timeout", "The service did not answer in time.", headers=cors)
-        except httpx.HTTPError:
-            return problem(502, "bad_gateway", "The emulated API Gateway cannot be reached.", headers=cors)
-        return _gateway_failure(answer, cors) or _response(answer)
+        return await _through_gateway(client, f"{stage_url}{_target(request)}", request, body, cors)
 
     async def redirect(request: Request) -> Response:
         return RedirectResponse("/api/console/" if request.url.path == "/" else f"/api{request.url.path}", 307)
@@ -92,6 +83,17 @@ def application(stage_url: str, cors_origins: str, local: list[Route], stream: S
         exception_handlers={404: unknown, 405: unknown},
         lifespan=lifespan,
     )
+
+
+async def _through_gateway(client: httpx.AsyncClient, url: str, request: Request, body: bytes, cors: dict[str, str]) -> Response:
+    outgoing = client.build_request(request.method, url, headers=_request_headers(request), content=body or None)
+    try:
+        answer = await client.send(outgoing)
+    except httpx.TimeoutException:
+        return problem(504, "gateway_timeout", "The service did not answer in time.", headers=cors)
+    except httpx.HTTPError:
+        return problem(502, "bad_gateway", "The emulated API Gateway cannot be reached.", headers=cors)
+    return _gateway_failure(answer, cors) or _response(answer)
 
 
 async def _body(request: Request) -> bytes:
