@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: run stop opensearch opensearch-stop build requirements test check openapi bench help
+.PHONY: run stop opensearch opensearch-stop build requirements test check openapi bench bench-search help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -41,6 +41,9 @@ openapi: .venv/.synced ## Write the OpenAPI file from the handlers
 
 bench: .venv/.synced ## Benchmarks
 	$(BIN)/python -m tests.bench
+
+bench-search: .venv/.synced ## Search on OpenSearch, quality and time; DATA=folder, ARGUMENTS="--rows 100000 --scopes 1000"
+	$(BIN)/python -m tests.bench search $(DATA) $(ARGUMENTS)
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
