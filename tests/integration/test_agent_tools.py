@@ -72,7 +72,9 @@ def test_the_model_reads_the_session_it_is_in(ada: Client, model: ScriptedModel)
 def test_the_model_writes_for_the_conversation_s_subject_only(ada: Client, model: ScriptedModel) -> None:
     model.enqueue([call("create_memory_entity", name="Petrel", entity_type="concept", description="A boat")], "Noted.")
     ada.say(ada.conversation(), "My boat is called Petrel.")
-    assert [entity["name"] for entity in writer(ada).memories()] == ["Petrel"]
+    [entity] = writer(ada).memories()
+    assert entity["name"] == "Petrel"
+    assert [source["trust"] for source in entity["provenance"]] == ["assistant"]
     assert ada.world.key(ada.caller.tenant_id, "otto").memories() == []
 
 

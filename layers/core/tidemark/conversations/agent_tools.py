@@ -119,7 +119,14 @@ def _final(response: ModelResponse, text: str, usage: Usage, own: frozenset[str]
 def _speaker(caller: Caller, state: ConversationState) -> Caller:
     """Who the tools act for: the conversation's subject or knowledge base, whatever the token itself may do outside of a turn."""
     subject = None if caller.is_dashboard else state.external_subject_id
-    return caller.model_copy(update={"scopes": AGENT_SCOPES, "external_subject_id": subject, "knowledge_base_id": state.knowledge_base_id})
+    return caller.model_copy(
+        update={
+            "scopes": AGENT_SCOPES,
+            "external_subject_id": subject,
+            "knowledge_base_id": state.knowledge_base_id,
+            "trust": "assistant",  # what a model writes is its word, not the user's
+        }
+    )
 
 
 def _definition(tool: Tool) -> ToolDefinition:

@@ -63,7 +63,7 @@ class EntityService:
         writes = Writes(caller.tenant_id, scope, caller.actor)
         name = body.name.strip()
         source = Provenance(
-            trust="api",
+            trust=caller.trust,
             recorded_at=writes.at,
             conversation_id=body.source_conversation_id,
             message_id=body.source_message_id,
@@ -255,7 +255,7 @@ class EntityService:
         if known is not None:
             return known, False
         writes = Writes(caller.tenant_id, ends, caller.actor)
-        source = Provenance(trust="api", recorded_at=writes.at)
+        source = Provenance(trust=caller.trust, recorded_at=writes.at)
         draft = StoredRelation(id="", scope=ends, created_at=writes.at, updated_at=writes.at, provenance=[source], **body.model_dump())
         made = writes.relate(draft)
         writes.commit()

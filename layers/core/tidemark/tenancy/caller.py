@@ -36,6 +36,7 @@ class Caller(BaseModel):
     requests_per_minute: int | None = None
     external_subject_id: str | None = None
     knowledge_base_id: str | None = None
+    trust: Literal["api", "assistant"] = "api"  # of what is written directly: `assistant` where a model writes for the caller
 
     @property
     def actor(self) -> Actor:
