@@ -1,6 +1,7 @@
 """What every search index does, whichever engine it is."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -270,6 +271,39 @@ def test_the_type_filter_is_exact(index: SearchIndex, types: set[str], expected:
     assert ids(ask(index, "tea", vector=direction(1), entity_types=types)) == expected
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "*",
+        "?",
+        '"',
+        "'",
+        "a,b",
+        "AND",
+        "team-a OR team-b",
+        "[* TO *]",
+        "`x`",
+        "{}",
+        "\\",
+        "((",
+        "_all",
+        "\x00",
+        "a\nb",
+        " ",
+        "团队",
+        "🦑",
+        "x" * 40_000,
+    ],
+)
+def test_values_of_filters_are_taken_literally(index: SearchIndex, value: str) -> None:
+    fields = {"conversation_id": value, "entity_type": value, "speaker": value}
+    index.upsert([message("wanted", "tea", **fields), message("other", "tea", **{name: f"{value}x" for name in fields})])
+    for filters in ({"conversation_ids": {value}}, {"entity_types": {value}}, {"speaker": value}):
+        assert ids(ask(index, "tea", kind="message", vector=direction(1), **filters)) == {"wanted"}
+    index.delete_conversation("ten", value)
+    assert ids(ask(index, "tea", kind="message", vector=direction(1))) == {"other"}
+
+
 @pytest.mark.parametrize("limit", [1, 5, 50])
 @pytest.mark.parametrize("arm", ["words", "vector"])
 def test_a_selective_filter_still_fills_the_page(index: SearchIndex, limit: int, arm: str) -> None:
@@ -385,6 +419,22 @@ def test_scores_stay_right_after_many_changes(index: SearchIndex) -> None:
         index.upsert([memory("one", "tea and coffee"), memory("two", "tea")])
         index.delete("ten", [f"x{n}" for n in range(1, 20)])
     assert sorted(ask(index, "tea coffee", vector=direction(1)), key=lambda c: c.id) == before
+
+
+# Several at once
+
+
+def test_writers_and_readers_at_once_leave_the_newest_state(index: SearchIndex) -> None:
+    def work(worker: int) -> None:
+        for number in range(8):
+            index.upsert([memory(f"shared{number}", f"tea worker{worker}x", updated_at=NOON + timedelta(seconds=worker))])
+            index.upsert([memory(f"own{worker}-{number}", "tea", scope=f"scope{worker}")])
+            assert ids(ask(index, "tea", vector=direction(1), limit=50)) <= {f"shared{n}" for n in range(8)}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert by_words(index, "worker3x", limit=50) == {f"shared{number}" for number in range(8)}
+    assert all(len(ask(index, "tea", scope=f"scope{worker}", limit=50)) == 8 for worker in range(4))
 
 
 # Models
