@@ -122,7 +122,7 @@ def test_another_embedding_model_is_refused_until_it_has_an_index_of_its_own(aws
     aws.clock.forward(hours=1)
     assert mended() == 1  # its vector by the sweeper
     assert found(ada, "heliotrope") == {first: True, second: True}
-    assert bootstrap.opensearch_index().drop_others() == [f"{old.alias}.1"]
+    assert bootstrap.opensearch_index().drop_others(settle=0) == [f"{old.alias}.1"]
 
 
 def mended() -> int:
@@ -156,6 +156,21 @@ def test_the_sweeper_goes_on_without_the_index(aws: World, ada: Client) -> None:
     aws.patch.setenv("TIDEMARK_OPENSEARCH_URL", "http://127.0.0.1:9")
     use(aws.patch, "embedder", ToyEmbedder("model-a"))
     assert aws.invoke("sweeper", {}) == {"woken": 0, "repaired": 0}
+
+
+def test_an_index_that_is_going_is_written_to_no_more(aws: World, ada: Client) -> None:
+    remember(ada, "heliotrope")
+    aws.index()
+    index = bootstrap.opensearch_index()
+    index.create(f"{index.alias}.old", serving=False)
+    aws.patch.setattr("tidemark.search.opensearch.time.sleep", lambda _: written(index))
+    seen: list[set[str]] = []
+
+    def written(index: OpenSearchIndex) -> None:
+        seen.append({target.name for target in bootstrap.opensearch_index()._written()})
+
+    index.drop([f"{index.alias}.old", "tidemark.unknown"])
+    assert seen == [{f"{index.alias}.1"}]
 
 
 def test_a_rebuilt_index_has_the_shards_that_are_configured_now(aws: World, ada: Client) -> None:

@@ -95,7 +95,7 @@ class Reindex:
                 break
         replaced = serving.serve(name)
         if not keep:
-            serving.drop(replaced)
+            serving.drop(replaced, settle)
         return Report(name, documents, number, replaced)
 
 

@@ -33,6 +33,7 @@ _BULK = 200  # documents a request
 _ATTEMPTS = 5
 _FIRST_PAUSE = 0.2
 _CONFLICT = 409
+_RETIRED = "retired"
 _BUSY = frozenset({429, 502, 503, 504})
 _SWEEPS = 4  # of a deletion that met writes
 
@@ -114,7 +115,8 @@ class OpenSearchIndex:
 
     def search(self, query: Query) -> list[Candidate]:
         self._check(query.vector)
-        self._written()
+        if self._known_until == 0.0:  # only who writes has to look again and again
+            self._written()
         question = Question(query, self._engine)
         searches = question.searches()
         if not searches:
@@ -238,6 +240,7 @@ class OpenSearchIndex:
         answer = self._call(self._client.bulk, body=body, index=name, params=params)
         results = [next(iter(item.values())) for item in answer["items"]]
         for kind in {result["error"]["type"] for result in results if _is_refused(result)}:
+            self._known_until = 0.0  # an index may have gone
             logger.error("document refused by the search engine", error=kind)
         return results
 
@@ -276,11 +279,12 @@ class OpenSearchIndex:
                 raise IndexModelMismatchError(f"the index was made with {others}, and {self._meta} is configured: reindex")
             self.create(f"{self.alias}.1", serving=True)
             found = self._call(self._client.indices.get, index=self.pattern)
-        return [
-            Target(name, int(one["settings"]["index"]["number_of_shards"]), one["mappings"].get("_meta") == self._meta)
-            for name, one in found.items()
-            if self._only in (None, name)
-        ]
+        targets = []
+        for name, one in found.items():
+            meta = one["mappings"].get("_meta") or {}
+            if self._only in (None, name) and meta and not meta.get(_RETIRED):
+                targets.append(Target(name, int(one["settings"]["index"]["number_of_shards"]), meta == self._meta))
+        return targets
 
     def create(self, name: str, *, serving: bool) -> None:
         """Makes an empty index; one that another process made a moment ago is as good."""
@@ -306,15 +310,23 @@ class OpenSearchIndex:
         self._call(self._client.indices.update_aliases, body={"actions": actions})
         return before
 
-    def drop(self, names: Collection[str]) -> None:
-        for name in names:
+    def drop(self, names: Collection[str], settle: float = TARGETS_SECONDS + 2) -> None:
+        """Removes indexes that serve no more. Writers are told first and given time: a write to an index that has gone makes a new one
+        without mappings, where the domain is allowed to."""
+        found = self._call(self._client.indices.get, index=self.pattern)
+        known = [name for name in names if name in found]
+        for name in known:
+            meta = found[name]["mappings"].get("_meta") or {}
+            self._call(self._client.indices.put_mapping, index=name, body={"_meta": meta | {_RETIRED: True}})
+        time.sleep(settle if known else 0)
+        for name in known:
             self._call(self._client.indices.delete, index=name, params={"ignore_unavailable": "true"})
 
-    def drop_others(self) -> list[str]:
+    def drop_others(self, settle: float = TARGETS_SECONDS + 2) -> list[str]:
         """Removes every index of the prefix that does not serve this model, also one whose building was given up."""
         found = self._call(self._client.indices.get, index=self.pattern)
         others = [name for name, one in found.items() if self.alias not in one["aliases"]]
-        self.drop(others)
+        self.drop(others, settle)
         return others
 
     def _call(self, work: Callable[..., Any], **arguments: Any) -> Any:
