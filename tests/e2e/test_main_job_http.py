@@ -115,7 +115,7 @@ def test_the_command_imports_and_the_next_turn_compacts(stack: Stack, tmp_path: 
     file, eve = tmp_path / "chat.jsonl", Person(stack, "eve")
     set_extraction(stack, async_enabled=False)  # one poller of the emulator serves queue and stream in turn
     with stack.client("dashboard_token") as admin:
-        body = {"name": "Small", "context_compression_config": {"context_window": 8000, "tail_max_tokens": 500}}
+        body = {"name": "Small", "enable_memory": True, "context_compression_config": {"context_window": 8000, "tail_max_tokens": 500}}
         agent = admin.post("/v1/agents", json=body).raise_for_status().json()["id"]
     conversation = eve.conversation(agent_id=agent)
     said = [
