@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tidemark.errors import InvalidError, NotFoundError, RateLimitedError, TidemarkError, UnsupportedMediaTypeError
+from tidemark.errors import InvalidError, NotFoundError, RateLimitedError, TidemarkError, UnauthorizedError, UnsupportedMediaTypeError
 from tidemark.etags import etag
 from tidemark.http import json_body
 from tidemark.http.idempotency import Idempotency, Proxy
@@ -38,6 +38,7 @@ WINDOW_SECONDS = 60
 EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id"
+OPEN_PATHS = frozenset(("/health", "/openapi.json", "/docs"))  # all that answers without a token
 SCOPE_PARAMETERS = ("external_subject_id", "knowledge_base_id")
 _SUBJECT = TypeAdapter(Subject)
 
@@ -228,6 +229,8 @@ class Handler:
             return self._app.resolve(event, context)
 
         if caller is None:
+            if event["path"] not in OPEN_PATHS:
+                raise UnauthorizedError("A valid bearer token is required.")  # whatever the gateway let through
             return serve()
         owner = caller.tenant_id or f"platform:{caller.id}"
 
