@@ -55,7 +55,6 @@ def test_a_turn(aws: World, ada: Client) -> None:
     assert kills(aws.patch, turn, recover) >= 4
 
 
-@pytest.mark.xfail(reason="killed between the turn's transaction and the end of its idempotency record, a retry asks once more")
 def test_a_turn_with_a_key_is_never_doubled(aws: World, ada: Client) -> None:
     conversations = [ada.conversation()]
 

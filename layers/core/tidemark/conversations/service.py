@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+from pynamodb.transactions import TransactWrite
 
 from tidemark.clock import Time, now
 from tidemark.conversations import branch
@@ -19,6 +20,7 @@ from tidemark.etags import check, etag
 from tidemark.ids import new_id
 from tidemark.memory.turn_memory import TurnMemory
 from tidemark.pages import fitting
+from tidemark.privacy import traces
 from tidemark.storage import keys
 from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
@@ -176,6 +178,10 @@ class ConversationService:
 
     def import_messages(self, caller: Caller, conversation_id: str, body: ImportBody) -> Imported:
         """Appends a transcript at the head, all of it or nothing, without a model call."""
+        earlier = traces.earlier()
+        if earlier is not None and earlier.result is not None:
+            self._access.find(caller, conversation_id)
+            return Imported.model_validate(earlier.result)  # its worker died between the messages and the stored answer
         for _ in range(ATTEMPTS):
             state = self._access.find(caller, conversation_id)
             base = head(state)
@@ -188,12 +194,14 @@ class ConversationService:
             if state.title is None:
                 changes["title"] = title_of(drafts)
             try:
-                changed, stored = self._store.append(state, base.parent, base.parent_id, drafts, branch_tokens=base.tokens, changes=changes)
+                changed, stored = self._store.append(
+                    state, base.parent, base.parent_id, drafts, branch_tokens=base.tokens, changes=changes, also=_noted
+                )
             except StaleError:
                 continue
             usage.add(caller.tenant_id, messages=len(stored))
             self._memory.stored(changed)
-            return Imported(imported=len(stored), message_ids=[message.id for message in stored])
+            return _imported(stored)
         raise ConflictError("Too many writers at the same time.")
 
     # rollback
@@ -260,6 +268,15 @@ class ConversationService:
             if told
             else None,
         )
+
+
+def _imported(stored: Sequence[StoredMessage]) -> Imported:
+    return Imported(imported=len(stored), message_ids=[message.id for message in stored])
+
+
+def _noted(write: TransactWrite, stored: Sequence[StoredMessage]) -> None:
+    for item in traces.noted(_imported(stored).model_dump()):
+        write.save(item)
 
 
 def _bytes(message: StoredMessage) -> int:

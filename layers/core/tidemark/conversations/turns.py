@@ -152,12 +152,17 @@ class TurnService:
 
     def run(self, caller: Caller, conversation_id: str, body: TurnBody, deadline: datetime, *, raising: bool = False) -> Iterator[Event]:
         """The events of a turn. What is refused before message_start is raised; later errors are an `error` event unless `raising`."""
+        done = self._done_before(caller, conversation_id)
+        if done is not None:
+            yield Event("message_start", {"conversation_id": conversation_id, "turn_id": done.turn_id})
+            yield Event("message_end", done.model_dump(mode="json"))
+            return
         state = self._access.find(caller, conversation_id)
         base = self._history.base(state, "parent_id" in body.model_fields_set, body.parent_id)
         check_round(base.open_calls, body)
         turn = TurnRecord(turn_id=ids.new_id("trn"), conversation_id=state.id, state="running", created_at=now(), deadline=deadline)
         self._store.put_turn(caller.tenant_id, turn)
-        traces.name_turn(turn.turn_id)
+        traces.note_turn(turn.turn_id)
         yield Event("message_start", {"conversation_id": state.id, "turn_id": turn.turn_id})
         try:
             yield from self._run(caller, state, base, body, turn)
@@ -170,6 +175,16 @@ class TurnService:
             logger.error("turn failed", error=type(exc).__name__, where=where(exc), turn_id=turn.turn_id)
             self._fail(caller, turn, TidemarkError("Something went wrong on our side."))
             raise
+
+    def _done_before(self, caller: Caller, conversation_id: str) -> TurnAnswer | None:
+        """The answer of this very request, where its worker stored the turn and died before it could say so."""
+        earlier = traces.earlier()
+        if earlier is None or earlier.turn_id is None:
+            return None
+        try:
+            return self.get(caller, conversation_id, earlier.turn_id).answer
+        except NotFoundError:
+            return None
 
     def _fail(self, caller: Caller, turn: TurnRecord, error: TidemarkError) -> None:
         problem = _problem(error, turn.turn_id)

@@ -97,9 +97,7 @@ class Idempotency:
         home, record = partition(), record_id(owner, key)
 
         def once(what: dict[str, Any]) -> Proxy:
-            if home is not None:
-                traces.leave(home, record)
-            with traces.serving(home, record):
+            with traces.serving(home, record, what["request"]):
                 answer = serve()
             if not 200 <= answer["statusCode"] < 300:
                 raise _NotStored(answer)
@@ -120,8 +118,8 @@ class Idempotency:
         except IdempotencyValidationError as exc:
             raise InvalidError("This Idempotency-Key was used for another request.", code="idempotency_key_reused") from exc
         except IdempotencyAlreadyInProgressError as exc:
-            turn_id = traces.named_turn(home, record) if home is not None else None
-            told: dict[str, Any] = {"turn_id": turn_id} if turn_id else {}
+            running = traces.outcome_of(home, record) if home is not None else None
+            told: dict[str, Any] = {"turn_id": running.turn_id} if running and running.turn_id else {}
             raise ConflictError(
                 "A request with this Idempotency-Key is still running.", code="idempotency_in_flight", retry_after=1, **told
             ) from exc

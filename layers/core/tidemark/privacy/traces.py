@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from tidemark.ids import is_id
 from tidemark.storage import ephemeral, keys, table
 from tidemark.storage.blobs import Blobs
@@ -38,33 +40,75 @@ def _body_subject(event: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-CURRENT: ContextVar[tuple[str, str] | None] = ContextVar("trace", default=None)  # of the keyed request that this context serves
+class Outcome(BaseModel):
+    """What is known of a keyed request before its answer is stored: the turn that it started, or what it did."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fingerprint: str  # of the request; another one under the same key is another request
+    turn_id: str | None = None
+    result: dict[str, Any] | None = None
+
+
+class Trace(BaseModel):
+    """The keyed request that a context serves, and what an earlier try of it came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    partition: str
+    record_id: str
+    fingerprint: str
+    earlier: Outcome | None = None
+
+    def item(self, **outcome: Any) -> Item:
+        """The trace with an outcome, to be written in the same transaction as what it tells of."""
+        data = Outcome(fingerprint=self.fingerprint, **outcome).model_dump_json()
+        ends = int(time.time()) + KEPT_SECONDS
+        return Item(self.partition, f"{TRACES}{self.record_id}", kind="trace", data=data, ttl=ends)
+
+
+CURRENT: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 @contextmanager
-def serving(partition: str | None, record_id: str) -> Iterator[None]:
-    """While a keyed request is served, so that the turn that it starts can be named beside its trace."""
-    token = CURRENT.set((partition, record_id) if partition else None)
+def serving(partition: str | None, record_id: str, fingerprint: str) -> Iterator[None]:
+    """While a keyed request is served: its trace is left, and an earlier try that died after its work is found."""
+    trace = None
+    if partition is not None:
+        earlier = outcome_of(partition, record_id)
+        same = earlier if earlier is not None and earlier.fingerprint == fingerprint else None
+        trace = Trace(partition=partition, record_id=record_id, fingerprint=fingerprint, earlier=same)
+        if same is None:
+            table.put(trace.item())
+    token = CURRENT.set(trace)
     try:
         yield
     finally:
         CURRENT.reset(token)
 
 
-def name_turn(turn_id: str) -> None:
-    """Notes which turn the present keyed request started, for a retry that comes while it runs."""
-    found = CURRENT.get()
-    if found is not None:
-        leave(*found, turn_id=turn_id)
+def earlier() -> Outcome | None:
+    """What an earlier try of the present keyed request came to, if its worker died before the answer was stored."""
+    trace = CURRENT.get()
+    return trace.earlier if trace else None
 
 
-def named_turn(partition: str, record_id: str) -> str | None:
+def note_turn(turn_id: str) -> None:
+    """Notes which turn the present keyed request starts."""
+    trace = CURRENT.get()
+    if trace is not None:
+        table.put(trace.item(turn_id=turn_id))
+
+
+def noted(result: dict[str, Any]) -> list[Item]:
+    """What belongs into the transaction of a keyed request, so that a retry finds that it was done."""
+    trace = CURRENT.get()
+    return [trace.item(result=result)] if trace else []
+
+
+def outcome_of(partition: str, record_id: str) -> Outcome | None:
     found = table.get((partition, f"{TRACES}{record_id}"))
-    return found.data if found else None
-
-
-def leave(partition: str, record_id: str, turn_id: str | None = None) -> None:
-    table.put(Item(partition, f"{TRACES}{record_id}", kind="trace", data=turn_id, ttl=int(time.time()) + KEPT_SECONDS))
+    return found.read(Outcome) if found and found.data else None
 
 
 def blob_key(owner: str, record_id: str) -> str:
