@@ -153,7 +153,7 @@ def _open(settings: LocalSettings, progress: Progress, issuer: Issuer, client: h
 
 
 def _end(settings: LocalSettings) -> None:
-    if not processes.end_leftover(settings.state / "instance.json", "infra.local", patience=30):
+    if not processes.end_leftover(settings.state / "instance.json", "infra.local", patience=60):
         raise Failure(f"Nothing runs on {settings.state}.")
     print("Stopped; its data stays.")
 
