@@ -154,7 +154,6 @@ def test_case_075_080_081_082_086_090_what_is_deleted_is_on_no_surface(aws: Worl
     assert SECRET not in everything(ada) + answered(ada)
 
 
-@pytest.mark.xfail(reason="the words of the answer are still among the messages, and messages are recalled")
 def test_case_080_an_answer_that_told_a_forgotten_fact_does_not_bring_it_back(aws: World, ada: Client) -> None:
     made = remember(ada)
     assert SECRET in answered(ada)

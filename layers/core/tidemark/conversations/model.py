@@ -111,6 +111,7 @@ class StoredMessage(Message):
     zone_minutes: int = 0  # the offset from UTC in which it was said; relative dates are resolved in it
     scope: str | None = None  # the memory scope that may learn from it; fixed when it is stored
     trust: Literal["user", "import"] = "user"
+    derived: bool = False  # an answer that recalled memory: it repeats what is remembered, and is not recalled itself
     characters: int  # of the content, also where it lies in the bucket
     attachment_tokens: int = 0
     blob: bool = False  # content and attachments lie in the bucket
@@ -144,6 +145,7 @@ class Draft(Record):
     zone_minutes: int = 0
     scope: str | None = None
     trust: Literal["user", "import"] = "user"
+    derived: bool = False
 
 
 class TokenUsage(Record):

@@ -366,6 +366,7 @@ class TurnService:
             tokens=0,
             created_at=now(),
             scope=learn,
+            derived=bool(ready.recalled.block),
         )
         return _Answer(
             draft=weighed(draft, ready.setting.model.factor),

@@ -167,6 +167,7 @@ class EntityService:
             writes = Writes(caller.tenant_id, entity.scope, caller.actor)
             writes.change(entity, "deleted", deleted_at=writes.at)
             writes.release_name(entity)
+            writes.forget_sources(entity)
             writes.commit()
         return Deleted(deleted=len(entities), relations_deleted=len(relations))
 
@@ -214,6 +215,8 @@ class EntityService:
         fields = former.model_dump(exclude=kept)
         reopened = writes.change(entity, "restored", **{**_typed(former, fields), "deleted_at": None})
         writes.claim_name(reopened)
+        if entity.deleted_at is not None:
+            writes.recall_sources(entity)
         for relation in self._store.relations_at(caller.tenant_id, entity.scope, entity.id):
             if relation.statement_id == entity.id and relation.valid_to != former.valid_to:
                 writes.change_relation(relation, valid_to=former.valid_to)

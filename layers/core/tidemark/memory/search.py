@@ -249,7 +249,8 @@ class MemorySearch:
         """The messages behind the hits, as the table has them."""
         wanted = [one for one in ranked if one.candidate.conversation_id not in question.excluded_conversations][: limit * 2]
         stored = self._conversations.messages(tenant_id, [(one.candidate.conversation_id, one.candidate.id) for one in wanted])
-        mine = {message.id: message for message in stored if message.scope == scope}
+        forgotten = self._store.forgotten(tenant_id, scope, [message.id for message in stored])
+        mine = {message.id: message for message in stored if message.scope == scope and not message.derived and message.id not in forgotten}
         kept = [one for one in wanted if one.candidate.id in mine][:limit]
         loaded = self._conversations.load(tenant_id, [mine[one.candidate.id] for one in kept])
         return [MessageFound(message, one) for message, one in zip(loaded, kept, strict=True)]

@@ -148,6 +148,12 @@ class MemoryStore:
         table.delete((pk, keys.name_claim(entity.entity_type, fold(entity.name))))
         table.delete((pk, f"{keys.ENTITIES}{entity.id}"))
 
+    def forgotten(self, tenant_id: str, scope_key: str, message_ids: Iterable[str]) -> set[str]:
+        """Those of the messages from which a deleted memory came."""
+        pk = keys.memory(tenant_id, scope_key)
+        found = table.get_many([(pk, keys.forgotten(id)) for id in message_ids])
+        return {item.sk.removeprefix(keys.FORGOTTEN) for item in found}
+
     # counting
     def count_access(self, tenant_id: str, entities: Sequence[StoredEntity], at: datetime) -> None:
         """One access more for each; best effort, in one request, and no new version."""
@@ -213,6 +219,15 @@ class Writes:
         self._record(old, changed, action)
         self.entities[changed.id] = changed
         return changed
+
+    def forget_sources(self, entity: StoredEntity) -> None:
+        """What was deleted is not recalled from the words that it was learned from either."""
+        for id in {source.message_id for source in entity.provenance if source.message_id}:
+            self._saves.append((Item(self._pk, keys.forgotten(id)), None))
+
+    def recall_sources(self, entity: StoredEntity) -> None:
+        for id in {source.message_id for source in entity.provenance if source.message_id}:
+            self._deletes.append(Item(self._pk, keys.forgotten(id)))
 
     def release_name(self, entity: StoredEntity) -> None:
         self._deletes.append(Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name))))

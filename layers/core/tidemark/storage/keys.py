@@ -143,3 +143,11 @@ def edge_claim(source: str, target: str, relation_type: str) -> str:
 
 def history(entity_id: str, version: int | None = None) -> str:
     return f"{HISTORY}{entity_id}#" + ("" if version is None else f"{version:08d}")
+
+
+FORGOTTEN = "z#"
+
+
+def forgotten(message_id: str) -> str:
+    """That a memory which came from this message was deleted: the message itself is not recalled in its place."""
+    return f"{FORGOTTEN}{message_id}"
