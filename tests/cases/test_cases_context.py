@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tidemark.models.ports import ModelUnavailableError, ToolCall
+from tidemark.search.port import SearchUnavailableError
 
 from tests.support.fast_moto import one_call_at_a_time
 from tests.support.models import HashEmbedder, ScriptedModel
@@ -204,15 +205,15 @@ def test_case_141_an_explicit_memory_is_found_by_the_next_request(ada: Client) -
 
 # I
 def test_case_143_a_search_that_is_away_is_not_an_empty_one(aws: World, ada: Client) -> None:
-    from tidemark.search.port import SearchUnavailableError  # noqa: PLC0415 - only here
-
     conversation = ada.conversation()
 
     def away(*_: Any, **__: Any) -> None:
         raise SearchUnavailableError
 
     aws.patch.setattr("tidemark.search.embedded.EmbeddedIndex.search", away)
-    assert ada.refused("GET", "/v1/search/sessions", q="x", conversation_id=conversation) == (502, "search_unavailable")
+    assert ada.refused("GET", "/v1/search/sessions", q="x", conversation_id=conversation) == (503, "search_unavailable")
+    assert ada.refused("POST", "/v1/memories/search", {"query": "tea"}) == (503, "search_unavailable")
+    assert ada.say(conversation, "A turn goes on without it.")["metadata"]["memory_used"] is False
 
 
 @pytest.mark.parametrize("text", ["   ", "\n"])

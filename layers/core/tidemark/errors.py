@@ -84,5 +84,11 @@ class UpstreamError(TidemarkError):
     code = "upstream_failed"
 
 
+class UnavailableError(TidemarkError):
+    """Something that we depend on cannot be asked now; the same call may succeed later."""
+
+    code = "unavailable"
+
+
 class UpstreamTimeoutError(TidemarkError):
     code = "upstream_timeout"

@@ -11,8 +11,8 @@ from tidemark.conversations.context import ContextService, RecallItem
 from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.words import Match, excerpt, match
-from tidemark.errors import ForbiddenError, UpstreamError
-from tidemark.search.port import Query, SearchIndex, SearchUnavailableError
+from tidemark.errors import ForbiddenError, UnavailableError
+from tidemark.search.port import IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
 from tidemark.storage import keys
 from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller
@@ -112,7 +112,7 @@ class SessionSearch:
         return found if mine else None
 
     def _matching(self, state: ConversationState, words: str, conversations: Sequence[str] | None) -> list[tuple[StoredMessage, Match]]:
-        """Messages that have the words, best first, the newer of two alike. Raises UpstreamError while the index is away."""
+        """Messages that have the words, best first, the newer of two alike. Raises UnavailableError while the index is away."""
         query = Query(
             state.tenant_id,
             keys.owner(state.external_subject_id),
@@ -123,8 +123,8 @@ class SessionSearch:
         )
         try:
             candidates = self._index().search(query)
-        except SearchUnavailableError as exc:
-            raise UpstreamError("Search is not available now.", code="search_unavailable", retryable=True) from exc
+        except (SearchUnavailableError, IndexModelMismatchError) as exc:
+            raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc
         stored = self._store.messages(state.tenant_id, [(one.conversation_id, one.id) for one in candidates])
         loaded = self._store.load(state.tenant_id, [message for message in stored if message.role != "notice"])
         found = [(message, matched) for message in loaded if (matched := match(message.content, words))]

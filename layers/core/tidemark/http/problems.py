@@ -19,6 +19,7 @@ STATUS: dict[type[TidemarkError], int] = {
     errors.InvalidError: 422,
     errors.RateLimitedError: 429,
     errors.UpstreamError: 502,
+    errors.UnavailableError: 503,
     errors.UpstreamTimeoutError: 504,
     TidemarkError: 500,
 }

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from tidemark.clock import Time, now
 from tidemark.conversations.model import StoredMessage
 from tidemark.conversations.store import ConversationStore
+from tidemark.errors import UnavailableError
 from tidemark.memory.calibration import Calibration
 from tidemark.memory.dates import TimeFilter, time_filter
 from tidemark.memory.graph import MAX_SEEDS, Bounds, Direction, Edges, walk
@@ -36,10 +37,10 @@ from tidemark.memory.ranking import (
 from tidemark.memory.records import Entity, Graph, StoredEntity
 from tidemark.memory.scope import Scope
 from tidemark.memory.store import MemoryStore, View
-from tidemark.models.ports import Embedder
+from tidemark.models.ports import Embedder, ModelError
 from tidemark.observability import metrics
 from tidemark.requests import Body, Number
-from tidemark.search.port import Candidate, Query, SearchIndex, SearchUnavailableError
+from tidemark.search.port import Candidate, IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
 from tidemark.storage.table import StaleError
 from tidemark.tenancy.model import MemorySettings
 
@@ -143,7 +144,7 @@ class MemorySearch:
         vector: list[float] | None = None
         try:
             vector = self._embedder().embed_query(text)
-        except SearchUnavailableError:
+        except (SearchUnavailableError, ModelError):
             metrics.add_metric("EmbedderUnavailable", MetricUnit.Count, 1)
         span = time_filter(text, moment)
         if span is not None and span.session is not None and span.session < 0:
@@ -216,11 +217,12 @@ class MemorySearch:
         return not relations or any(relation.holds(at) for relation in relations)
 
     def _candidates(self, query: Query) -> list[Candidate]:
+        """Raises UnavailableError: an index that is away is no empty answer. A turn goes on without it."""
         try:
             return self._index().search(query)
-        except SearchUnavailableError:
+        except (SearchUnavailableError, IndexModelMismatchError) as exc:
             metrics.add_metric("SearchUnavailable", MetricUnit.Count, 1)
-            return []
+            raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc
 
     # raw messages
     def messages(

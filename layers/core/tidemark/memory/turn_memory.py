@@ -2,7 +2,7 @@
 answered without memory where memory fails."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -14,6 +14,7 @@ from tidemark.conversations.blocks import MemoryLine, memory_block
 from tidemark.conversations.history import Base
 from tidemark.conversations.model import ConversationState, Draft
 from tidemark.conversations.requests import TurnBody
+from tidemark.errors import UnavailableError
 from tidemark.memory import explicit
 from tidemark.memory.explicit import ExplicitRequest
 from tidemark.memory.extraction import Extraction
@@ -73,17 +74,28 @@ class TurnMemory:
     def _lines(
         self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, question: Question
     ) -> list[tuple[str, MemoryLine]]:
-        limit = setting.agent.memory_config.max_memories_per_retrieval
-        hits = self._search.memories(tenant_id, [scope], question, setting.memory, limit=limit)
-        excluded = Question(question.text, question.at, question.vector, question.span, frozenset({state.id}))
-        found = [] if scope.kind == "knowledge_base" else self._search.messages(tenant_id, [(scope.key, scope.key)], excluded, limit=limit)
-        self._search.count_access(tenant_id, hits)
         profile = self._profile(tenant_id, scope) if scope.kind == "subject" else []
+        hits, found = self._found(tenant_id, scope, setting, state, question)
+        self._search.count_access(tenant_id, hits)
         known = {source for source, _ in profile}
         facts = [_fact_line(hit) for hit in hits if hit.entity.id not in known]
         quoted = {source.message_id for hit in hits for source in hit.entity.provenance}
         said = [_message_line(one) for one in found if one.message.id not in quoted]
         return [*profile, *facts, *said]
+
+    def _found(
+        self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, question: Question
+    ) -> tuple[list[Hit], list[MessageFound]]:
+        """Facts and messages that answer the turn's words; none while the index is away."""
+        limit = setting.agent.memory_config.max_memories_per_retrieval
+        elsewhere = replace(question, excluded_conversations=frozenset({state.id}))
+        try:
+            hits = self._search.memories(tenant_id, [scope], question, setting.memory, limit=limit)
+            if scope.kind == "knowledge_base":
+                return hits, []  # messages stay their subject's, also on a base that all share
+            return hits, self._search.messages(tenant_id, [(scope.key, scope.key)], elsewhere, limit=limit)
+        except UnavailableError:
+            return [], []
 
     def _profile(self, tenant_id: str, scope: Scope) -> list[tuple[str, MemoryLine]]:
         """The few facts about the user that are always at hand."""
