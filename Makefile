@@ -18,8 +18,8 @@ opensearch: .venv/.synced ## Start a real OpenSearch in the background (Java 17+
 opensearch-stop: .venv/.synced ## Stop it; its data stays
 	@$(BIN)/python -m infra.local.opensearch stop
 
-test: .venv/.synced ## All tests
-	$(BIN)/pytest
+test: .venv/.synced ## All tests, in two workers
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: .venv/.synced ## Format, lint and types
 	$(BIN)/ruff format --check

@@ -8,6 +8,15 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.load_profile("default")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a server run on the same one of the parallel workers, so that it is started once."""
+    for item in items:
+        if item.get_closest_marker("opensearch"):
+            item.add_marker(pytest.mark.xdist_group("opensearch"))
+        elif "stack" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("stack"))
+
+
 @pytest.fixture
 def no_network(socket_disabled: None) -> None:
     """Nothing in the test may open a socket."""
