@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from tidemark.clock import iso
 from tidemark.memory import secrets
 from tidemark.memory.entities import retried
 from tidemark.memory.model import EntityType, Link, Mention, SourceMessage, Statement
@@ -22,6 +23,7 @@ from tidemark.tenancy.model import MemorySettings
 
 USER = "user"  # the subject of the caller's own statements, as a part of keys
 RANK = {"low": 0, "medium": 1, "high": 2}
+SAID_AT = "said_at"  # the property of a fact whose start was stated: when it was said, which its valid_from does not tell
 
 
 @dataclass
@@ -123,6 +125,15 @@ class _Work:
     def valid_from(self) -> datetime:
         return self.statement.valid_from or self.at
 
+    @property
+    def _stated(self) -> bool:
+        """Whether the statement tells when it began; otherwise it holds from when it was said, its start being unknown."""
+        return self.valid_from != self.at
+
+    @property
+    def _properties(self) -> dict[str, object]:
+        return {**self.statement.properties, **({SAID_AT: iso(self.at)} if self._stated else {})}
+
     def run(self) -> None:
         statement = self.statement
         for mention in statement.mentions:
@@ -191,7 +202,7 @@ class _Work:
                 name=statement.name,
                 entity_type=statement.entity_type,
                 description=statement.description,
-                properties=statement.properties,
+                properties=self._properties,
                 subject=self._whose(),
                 polarity=statement.polarity,
                 valid_from=self.valid_from,
@@ -208,11 +219,12 @@ class _Work:
             return known
         changes: dict[str, object] = {"provenance": [*known.provenance, self.source][-PROVENANCE_KEPT:], "mention": False}
         if known.valid_to is not None and known.valid_to <= self.valid_from:
-            changes |= {"valid_from": self.valid_from, "valid_to": valid_to}
+            kept = {key: value for key, value in known.properties.items() if key != SAID_AT}
+            changes |= {"valid_from": self.valid_from, "valid_to": valid_to, "properties": {**kept, **self._properties}}
         if known.mention:
             changes |= {
                 "description": joined(known.description, self.statement.description),
-                "properties": {**known.properties, **self.statement.properties},
+                "properties": {**known.properties, **self._properties},
                 "subject": self._whose(),
             }
         if known.id in self.writes.entities:  # made a moment ago, in this very transaction
@@ -242,15 +254,30 @@ class _Work:
         former = self._former()
         if former is None or _same(former, self.statement):
             return valid_to
-        if former.valid_from is not None and self.valid_from < former.valid_from:
-            return former.valid_from
+        if self._older_than(former):
+            return max(former.valid_from, self.valid_from) if former.valid_from else valid_to
         self._close(former, self.valid_from)
         return valid_to
+
+    def _older_than(self, former: StoredEntity) -> bool:
+        """Whether this statement is about an earlier time than what holds.
+
+        Two stated starts tell it themselves. A start that nobody stated is only the time of a message and says nothing about when the
+        fact began: then the statement that was said later is the newer one.
+        """
+        if former.valid_from is None:
+            return False
+        said = _said_at(former)
+        if self._stated and said is not None:
+            return self.valid_from < former.valid_from
+        return self.at < (said or former.valid_from)
 
     def _end(self) -> None:
         """Closes what the statement says has ended, if that is what holds."""
         former = self._former()
-        if former is not None and (self.statement.value is None or _same(former, self.statement)):
+        if former is None or self._older_than(former):
+            return
+        if self.statement.value is None or _same(former, self.statement):
             self._close(former, self.statement.valid_to or self.valid_from)
 
     def _close(self, former: StoredEntity, at: datetime) -> None:
@@ -309,6 +336,16 @@ class _Work:
                 )
             )
         )
+
+
+def _said_at(entity: StoredEntity) -> datetime | None:
+    """When a fact with a stated start was said; None where the start is the message's own time."""
+    said = entity.properties.get(SAID_AT)
+    try:
+        found = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:  # properties are anybody's to write
+        return None
+    return found if found is not None and found.tzinfo is not None else None
 
 
 def _same(former: StoredEntity, statement: Statement) -> bool:
