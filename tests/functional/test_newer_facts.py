@@ -79,6 +79,10 @@ def test_of_two_stated_starts_the_later_one_holds(aws: World) -> None:
     assert "Porto" in name
 
 
+def test_a_liking_ends(aws: World) -> None:
+    assert current(("I like jazz.", timedelta()), ("I no longer like jazz.", SOON)) == []
+
+
 def test_learning_again_changes_nothing(aws: World) -> None:
     told = (("I live in Lisbon.", timedelta()), ("I moved to Porto last month.", SOON))
     assert learn(*told) == learn(*told)

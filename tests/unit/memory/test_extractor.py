@@ -56,6 +56,26 @@ def test_an_end_closes_without_a_successor(text: str, key: str, value: str) -> N
     assert (statement.ends, statement.exclusive, statement.value) == (True, key, value)
 
 
+@pytest.mark.parametrize(
+    "text", ["I live in Dubai, just kidding.", "I live in Dubai, only joking!", "I live in Dubai jk", "我住在迪拜，开玩笑的。"]
+)
+def test_what_is_taken_back_as_a_joke_is_no_fact(text: str) -> None:
+    assert learned(text) == []
+
+
+@pytest.mark.parametrize(("text", "name"), [("We moved to Porto.", "moved to Porto"), ("We use Rust.", "team uses Rust")])
+def test_we_move_as_persons_and_use_tools_as_a_team(text: str, name: str) -> None:
+    assert only(text).name == name
+
+
+@pytest.mark.parametrize("text", ["Since Monday I work as a teacher.", "Since last week I work as a teacher."])
+def test_a_start_may_stand_in_front(text: str) -> None:
+    statement = only(text)
+    assert (statement.exclusive, statement.value) == ("job", "a teacher")
+    assert statement.valid_from is not None
+    assert statement.valid_from < AT
+
+
 def test_a_named_relative_is_one_person() -> None:
     made = learned("My partner is Selma.", "My partner collects stamps.", "She lives in Turku.")
     persons = {mention.name for statement in made for mention in statement.mentions if mention.entity_type == "person"}

@@ -282,6 +282,11 @@ MY_THING = re.compile(
 )
 
 
+# What people who say "we" tell of each of themselves, the speaker too.
+OWN = frozenset({"home", "status", "origin", "age"})
+OPPOSITE = {"likes": "dislikes", "dislikes": "likes", "yes": "no", "no": "yes"}
+
+
 def _about_user(clause: str, message: SourceMessage) -> list[Found]:
     found = re.match(r"^(?P<who>i|we) (?P<rest>.+)$", clause, re.IGNORECASE)
     if not found:
@@ -290,11 +295,11 @@ def _about_user(clause: str, message: SourceMessage) -> list[Found]:
     made = list(_predicate(found["rest"], USER))
     if not made:
         made = [(said, USER) for said in _generic(ADVERB.sub("", f"{found['rest']} ").strip(), message)]
-    return (
-        [(replace(said, phrase=f"team {said.phrase}", properties={**said.properties, "who": "we"}), subject) for said, subject in made]
-        if team
-        else made
-    )
+    return [(said if said.category in OWN else _of_team(said), subject) for said, subject in made] if team else made
+
+
+def _of_team(said: Draft) -> Draft:
+    return replace(said, phrase=f"team {said.phrase}", properties={**said.properties, "who": "we"})
 
 
 def _about_person(clause: str, message: SourceMessage, people: People) -> list[Found]:
@@ -361,7 +366,8 @@ def _predicate(rest: str, subject: Subject) -> Iterator[Found]:
     for single in _each(re.sub(r"\s*\b(?:any ?more|any longer)$", "", phrase)):
         said = predicates.draft(single, negative)
         if said and ended and negative:
-            said = replace(said, ends=True, phrase=_no_longer(said.phrase))
+            held = OPPOSITE.get(said.value or "", said.value)  # what ends is what held before
+            said = replace(said, ends=True, value=held, phrase=_no_longer(said.phrase))
         if said:
             yield said, subject
 

@@ -40,7 +40,7 @@ MARKER = re.compile(
     r"|besides|however|though|still|these days|nowadays"
     r"|right now|currently|at the moment|luckily|unfortunately|sadly|finally|recently|lately|of course|obviously|as of (?:today"
     r"|now)|from now on)(?: that)?\s*[,:!.–—-]+\s*"
-    r"|(?:and|but|so|also|then|plus|because|since|btw|fyi|ps|however|actually|currently|nowadays|recently|honestly|personally|well"
+    r"|(?:and|but|so|also|then|plus|because|since(?=\s+(?:i|we|my|our|he|she|they)\b)|btw|fyi|ps|however|actually|currently|nowadays|recently|honestly|personally|well"
     r"|oh|yes|hi|hello)\s+"
     r"|(?:i (?:think|guess|believe|suppose|should (?:add|mention|say)|must (?:say|admit)|have to (?:say|admit)|just wanted to"
     r" (?:say|mention)|want(?:ed)? to (?:mention|add|say))(?: that)?|it is true that|the (?:fact|truth|thing) is(?: that)?|note"
@@ -54,7 +54,7 @@ TRAIL = re.compile(
 )
 # A time in front of the subject goes behind the verb, so that a clause begins with its subject.
 WHEN = re.compile(
-    r"^((?:yesterday|today|tomorrow|tonight|(?:last|this|next) (?:\w+)(?: \w+)??|(?:a|two|three|four|five|six|\w+|\d+) (?:days"
+    r"^((?:since )?(?:yesterday|today|tomorrow|tonight|(?:last|this|next) (?:\w+)(?: \w+)??|(?:a|two|three|four|five|six|\w+|\d+) (?:days"
     r"|weeks?|months?|years?) ago|(?:in|on|since|by|during) (?:early |late |mid )?(?:the )?"
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Monday|Tuesday|Wednesday|Thursday"
     r"|Friday|Saturday|Sunday|spring|summer|autumn|fall|winter|\d{1,2}(?:st|nd|rd|th)?)[\w ]*?(?: \d{4})?"

@@ -85,6 +85,8 @@ SMALL_TALK = re.compile(
     r"|作为(?:一个)?(?:AI|人工智能)|我(?:爱|喜欢|想|恨)你",
     re.IGNORECASE,
 )
+# What takes the whole sentence back.
+JOKE = re.compile(r"\b(?:just|only) (?:kidding|joking)\b|\bi(?:'m| am) (?:kidding|joking)\b|\bj/?k\W*$|开(?:个)?玩笑的?\W*$", re.IGNORECASE)
 NO_CONTENT = re.compile(r"^[\W\d_]*$|^[\d\s:TZ./+-]+(?:am|pm|utc|gmt)?$|^\S+$", re.IGNORECASE)
 ELLIPSIS = re.compile(r"(?:\.\.\.|…|-|,|，)$")
 
@@ -107,4 +109,4 @@ def _is_junk(sentence: str, chinese: bool) -> bool:
     plain = sentence.strip().rstrip(" .!…。！~～")
     if not chinese and NO_CONTENT.match(plain):
         return True
-    return not any(character.isalpha() for character in plain) or bool(SMALL_TALK.search(plain))
+    return not any(character.isalpha() for character in plain) or bool(SMALL_TALK.search(plain) or JOKE.search(plain))
