@@ -316,3 +316,37 @@ def test_bad_input_is_a_422(ada: Client, method: str, path: str, body: Any, quer
     answer = ada.send(method, path, body, **query)
     assert (answer.status, answer.code) == (422, "validation_failed")
     assert answer.body["errors"]
+
+
+# Credentials
+SK, AKIA = "sk-proj-abcdEFGH1234567890abcdEFGH1234", "AKIAIOSFODNN7EXAMPLE"
+HOT: dict[str, Any] = {
+    "description": f"deploy key is {SK}",
+    "properties": {"password": "hunter2xyz", "k": AKIA, "deep": [{"note": f"use {AKIA}", "apiKey": "q1w2e3"}]},
+}
+HIDDEN = {"password": "[redacted]", "k": "[redacted]", "deep": [{"note": "use [redacted]", "apiKey": "[redacted]"}]}
+
+
+def test_what_applications_write_is_stored_without_credentials(ada: Client) -> None:
+    made = entity(ada, "Deploy", **HOT)
+    assert (made["description"], made["properties"]) == ("deploy key is [redacted]", HIDDEN)
+    merged = entity(ada, "Deploy", description=f"again {AKIA}", properties={"token": "t0k3nvalue"})
+    assert (merged["description"], merged["properties"]) == (
+        "deploy key is [redacted]\nagain [redacted]",
+        {**HIDDEN, "token": "[redacted]"},
+    )
+    put = ada.put(f"/v1/memories/entities/{made['id']}", HOT)
+    assert (put["description"], put["properties"]) == ("deploy key is [redacted]", {**HIDDEN, "token": "[redacted]"})
+    named = entity(ada, f"Key {AKIA}")
+    assert (named["name"], named["aliases"]) == ("Key [redacted]", [])
+    relation = relate(ada, made, named, **HOT)
+    assert (relation["description"], relation["properties"]) == ("deploy key is [redacted]", HIDDEN)
+    stored = str([ada.get("/v1/memories/graph"), ada.get(f"/v1/memories/entities/{made['id']}/history")])
+    assert not any(secret in stored for secret in (SK, AKIA, "hunter2xyz", "q1w2e3", "t0k3nvalue"))
+
+
+def test_what_is_remembered_is_stored_without_credentials(ada: Client) -> None:
+    aws = f"AWS secret {AKIA} / wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    text = f"My passphrase is correct horse battery staple. {aws}. The deploy key is {SK}."
+    stored = str(ada.post("/v1/memories/remember", {"text": text}))
+    assert not any(secret in stored for secret in (SK, AKIA, "wJalrX", "battery"))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tidemark.memory.secrets import REDACTED, redact
+from tidemark.memory.secrets import REDACTED, redact, redact_properties
 
 SECRETS = [
     ("the key is sk-proj-Ab12Cd34Ef56Gh78Ij90", "sk-proj-Ab12Cd34Ef56Gh78Ij90"),
@@ -21,13 +21,25 @@ SECRETS = [
     ("api_key=9f8e7d6c5b4a39281706f5e4", "9f8e7d6c5b4a39281706f5e4"),
     ("-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----", "MIIEabc"),
     ("mi contraseña es girasol9", "girasol9"),
+    ("my passphrase is correct horse battery staple", "correct horse battery staple"),
+    ("my passphrase is correct horse battery staple and I live in Rome", "staple"),
+    ('the pass phrase for the vault: "purple monkey dishwasher lamp".', "dishwasher"),
+    ("my password is correct horse battery staple.", "battery"),
+    ("AWS secret AKIAIOSFODNN7EXAMPLE / wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+    ("AKIAIOSFODNN7EXAMPLE/wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI"),
+    ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY for AWS", "wJalrXUtnFEMI"),
 ]
 HARMLESS = [
     "I live in Rome", "the launch code is 4417-B", "remember token SMOKE-1", "The password is too short", "phone +353 21 555"
         " 0148", "order 20310914123456",
     "commit 3f2a1b4c5d6e7f8091a2b3c4d5e6f70812345678", "invoice INV-88213 over 1,940 euros", "the key is under the mat",
     "see https://example.org/a:b", "我忘了密码",
-    "v2.10.3-rc1", "ISBN 9780306406157",
+    "v2.10.3-rc1", "ISBN 9780306406157", "my password is correct", "the secret of the cake", "token budget 4000",
+    "my passphrase is correct",
+    "my passphrase is stored in the blue safe", "the passphrase was changed last Tuesday morning",
+    "the password is required for every login",
+    "the secret is that we met in Rome", "the secret commit is 3f2a1b4c5d6e7f8091a2b3c4d5e6f708123456ab", "a seed phrase has twelve words",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 ]  # fmt: skip
 
 
@@ -61,3 +73,43 @@ def test_a_failing_detector_hides_everything() -> None:
 def test_redacting_twice_changes_nothing() -> None:
     for text, _ in SECRETS:
         assert redact(redact(text)[0])[0] == redact(text)[0]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "password",
+        "db_password",
+        "Passphrase",
+        "apiKey",
+        "api-key",
+        "API_KEY",
+        "clientSecret",
+        "access_token",
+        "token",
+        "password2",
+        "pin",
+        "密码",
+    ],
+)
+def test_a_property_whose_key_names_a_credential_is_hidden(key: str) -> None:
+    assert redact_properties({key: "hunter2xyz"}) == {key: REDACTED}
+    assert redact_properties({"a": [{key: {"value": "hunter2xyz", "old": ["x1"]}}]}) == {
+        "a": [{key: {"value": REDACTED, "old": [REDACTED]}}]
+    }
+
+
+def test_credentials_in_properties_are_hidden_at_any_depth() -> None:
+    found = redact_properties({"k": "AKIAIOSFODNN7EXAMPLE", "a": {"b": ["my password is hunter2xyz", 3, None]}, "pin": 4821})
+    assert found == {"k": REDACTED, "a": {"b": [f"my password is {REDACTED}", 3, None]}, "pin": REDACTED}
+    assert redact_properties(found) == found
+
+
+def test_other_properties_are_kept() -> None:
+    kept = {
+        "token_budget": "4000", "tokens": 4000, "max_tokens": "4000", "key": "C minor",
+        "password_changed_at": "2031-01-01", "secretary": "Mia",
+        "needs_password": True, "passport": "blue", "monkey": "Bo", "spin": "left",
+        "role": {"title": "chef", "since": 2024}, "password": None,
+    }  # fmt: skip
+    assert redact_properties(kept) == kept

@@ -26,6 +26,7 @@ from tidemark.memory.records import (
     joined,
 )
 from tidemark.memory.scope import Scope
+from tidemark.memory.secrets import redact, redact_properties
 from tidemark.memory.store import MemoryStore, View, Writes
 from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
@@ -61,7 +62,8 @@ class EntityService:
 
     def _upsert(self, caller: Caller, scope: Scope, body: EntityBody) -> tuple[StoredEntity, bool]:
         writes = Writes(caller.tenant_id, scope, caller.actor)
-        name = body.name.strip()
+        name = redact(body.name.strip())[0][:255]
+        description, properties = redact(body.description)[0], redact_properties(body.properties)
         source = Provenance(
             trust=caller.trust,
             recorded_at=writes.at,
@@ -81,7 +83,7 @@ class EntityService:
                 created_at=writes.at,
                 updated_at=writes.at,
                 provenance=[source],
-                **{**body.model_dump(), "name": name},
+                **{**body.model_dump(), "name": name, "description": description, "properties": properties},
             )
             made = writes.create(fresh)
             writes.commit()
@@ -91,8 +93,8 @@ class EntityService:
         merged_entity = writes.change(
             known,
             "merged",
-            description=joined(known.description, body.description),
-            properties={**known.properties, **body.properties},
+            description=redact(joined(known.description, description))[0],
+            properties={**known.properties, **properties},
             aliases=known.aliases if name in (known.name, *known.aliases) else [*known.aliases, name],
             provenance=[*known.provenance, source][-20:],
             mention=False,
@@ -135,9 +137,9 @@ class EntityService:
             check(if_match, entity_tag(entity))
             given = body.model_dump(exclude_unset=True)
             if "properties" in given:
-                given["properties"] = {**entity.properties, **(given["properties"] or {})}
-            if given.get("description", "") is None:
-                given["description"] = ""
+                given["properties"] = {**entity.properties, **redact_properties(given["properties"] or {})}
+            if "description" in given:
+                given["description"] = redact(given["description"] or "")[0]
             changed = entity.model_copy(update=given)
             if changed.valid_from and changed.valid_to and changed.valid_to < changed.valid_from:
                 raise InvalidError.field("/valid_to", "valid_to lies before valid_from")
@@ -259,7 +261,9 @@ class EntityService:
             return known, False
         writes = Writes(caller.tenant_id, ends, caller.actor)
         source = Provenance(trust=caller.trust, recorded_at=writes.at)
-        draft = StoredRelation(id="", scope=ends, created_at=writes.at, updated_at=writes.at, provenance=[source], **body.model_dump())
+        safe = {"description": redact(body.description)[0], "properties": redact_properties(body.properties)}
+        fields = {**body.model_dump(), **safe}
+        draft = StoredRelation(id="", scope=ends, created_at=writes.at, updated_at=writes.at, provenance=[source], **fields)
         made = writes.relate(draft)
         writes.commit()
         return made, True
