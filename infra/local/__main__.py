@@ -63,6 +63,7 @@ def _served(settings: LocalSettings, taken: socket, application: object) -> Iter
             application,  # type: ignore[arg-type]
             log_config=log,
             server_header=False,
+            access_log=False,  # it would hold the words of searches; functions.log has a line for each request
             date_header=True,
             timeout_graceful_shutdown=3,
             lifespan="on",

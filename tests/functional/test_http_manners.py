@@ -102,6 +102,19 @@ def test_keys_belong_to_their_tenant(aws: World, ada: Client) -> None:
     assert once(ada, "k", {"title": "a"}).body["id"] != once(other, "k", {"title": "a"}).body["id"]
 
 
+def test_a_stored_answer_is_only_for_those_who_may_have_asked_for_it(aws: World) -> None:
+    tenant = aws.tenant()
+    admin, body = aws.user(tenant), {"name": "Helper", "system_prompt": "TOPSECRETPROMPT"}
+    first = once(admin, "k", body, "/v1/agents")
+    assert first.status == 201
+    for other in (aws.user(tenant, role="member"), aws.key(tenant, scopes=["chat"]), aws.key(tenant, scopes=["memory:read"])):
+        refused = once(other, "k", body, "/v1/agents")
+        assert (refused.status, refused.code) == (403, "insufficient_scope")
+        assert "TOPSECRETPROMPT" not in json.dumps(refused.body)
+    assert once(aws.user(tenant), "k", body, "/v1/agents").body == first.body
+    assert [one["name"] for one in admin.walk("/v1/agents")].count("Helper") == 1
+
+
 def test_only_success_is_stored(ada: Client) -> None:
     assert once(ada, "k", {"knowledge_base_id": "kb_x"}).status == 404
     assert once(ada, "k", {"title": "a"}).status == 201

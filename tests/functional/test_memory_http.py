@@ -206,6 +206,9 @@ def test_expiry_holds_for_every_read(aws: World, ada: Client) -> None:
     assert all(item["entity"]["id"] != made["id"] for item in ada.search("lunch voucher")["items"])
     reader = aws.key(ada.caller.tenant_id, "ada", scopes=["memory:read"])
     assert reader.refused("GET", path, include_expired="true") == (404, "not_found")
+    assert reader.refused("GET", f"{path}/history") == (404, "not_found")
+    writer = aws.key(ada.caller.tenant_id, "ada", scopes=["memory:write"])
+    assert writer.refused("POST", f"{path}/restore", {"version": 1}) == (404, "not_found")
     assert admin.get(path, include_expired="true")["entity"]["id"] == made["id"]
     admin.put(path, {"expires_at": None})
     assert ada.get(path)["entity"]["expires_at"] is None

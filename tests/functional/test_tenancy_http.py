@@ -260,6 +260,14 @@ def test_scopes_are_checked_before_existence(aws: World) -> None:
     assert reader.refused("GET", "/v1/memories/entities/ent_x") == (404, "not_found")
 
 
+def test_the_platform_deletes_a_memory_of_a_tenant(aws: World) -> None:
+    tenant = aws.tenant()
+    made = aws.key(tenant, "ada").post("/v1/memories/entities", {"name": "tea", "entity_type": "concept"})
+    path = f"/v1/tenants/{tenant}/memories"
+    assert aws.platform.send("DELETE", f"{path}/{made['id']}").body == {"deleted": 1, "relations_deleted": 0}
+    assert aws.platform.get(path)["items"] == []
+
+
 def test_usage_counts_a_day(aws: World) -> None:
     tenant = aws.tenant()
     ada = aws.key(tenant, "ada")

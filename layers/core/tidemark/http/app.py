@@ -238,7 +238,7 @@ class Handler:
             subject = (event.get("queryStringParameters") or {}).get("external_subject_id")
             return traces.place(caller.model_copy(update={"external_subject_id": subject}), event) if caller.tenant_id else None
 
-        return self._idempotency().run(owner, event, context, serve, partition)
+        return self._idempotency().run(owner, caller.rights, event, context, serve, partition)
 
 
 def _known_caller(event: dict[str, Any]) -> Caller | None:

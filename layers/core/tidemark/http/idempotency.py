@@ -14,7 +14,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 from aws_lambda_powertools.utilities.idempotency.serialization.base import BaseIdempotencySerializer
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from tidemark.errors import ConflictError, InvalidError
+from tidemark.errors import ConflictError, ForbiddenError, InvalidError
 from tidemark.privacy import traces
 from tidemark.storage.blobs import Blobs
 
@@ -35,12 +35,16 @@ class _NotStored(Exception):
 
 
 class _Answers(BaseIdempotencySerializer):
-    """What is kept of an answer: all of it, but never an API key's secret. What is too large for an item lies in the bucket."""
+    """What is kept of an answer: all of it and the rights of its caller, but never an API key's secret. What is too large for an item lies
+    in the bucket."""
 
-    def __init__(self, blobs: Blobs, blob_key: str) -> None:
-        self._blobs, self._blob_key = blobs, blob_key
+    def __init__(self, blobs: Blobs, blob_key: str, rights: frozenset[str]) -> None:
+        self._blobs, self._blob_key, self._rights = blobs, blob_key, rights
 
     def to_dict(self, data: Proxy) -> Proxy:
+        return {**self._kept(data), "rights": sorted(self._rights)}
+
+    def _kept(self, data: Proxy) -> Proxy:
         text = str(data.get("body") or "")
         if len(text.encode()) > ITEM_BYTES:
             self._blobs.put(self._blob_key, text, short_lived=True)
@@ -51,9 +55,11 @@ class _Answers(BaseIdempotencySerializer):
         return data
 
     def from_dict(self, data: Proxy) -> Proxy:
-        if "blob" not in data:
-            return data
-        return {**{name: value for name, value in data.items() if name != "blob"}, "body": self._blobs.get(data["blob"])}
+        """Raises ForbiddenError for a caller with fewer rights than the answer was given to: the checks of the route do not run again."""
+        if not self._rights >= set(data["rights"]):
+            raise ForbiddenError("This Idempotency-Key was answered to a caller with more rights.", code="insufficient_scope")
+        answer = {name: value for name, value in data.items() if name not in ("blob", "rights")}
+        return {**answer, "body": self._blobs.get(data["blob"])} if "blob" in data else answer
 
 
 def _mark_replayed(response: Proxy, idempotent_data: DataRecord) -> Proxy:
@@ -80,6 +86,7 @@ class Idempotency:
     def run(
         self,
         owner: str,
+        rights: frozenset[str],
         event: dict[str, Any],
         context: LambdaContext,
         serve: Callable[[], Proxy],
@@ -87,8 +94,9 @@ class Idempotency:
     ) -> Proxy:
         """Serves a request, or answers what the same key was answered before.
 
-        `owner` is whose keys these are (a tenant); `partition` tells where a trace of the stored answer is left for its erasure. Raises
-        InvalidError for a key that was used for another request, ConflictError for one that is still running.
+        `owner` is whose keys these are (a tenant), `rights` what the caller may; `partition` tells where a trace of the stored answer is
+        left for its erasure. Raises InvalidError for a key that was used for another request, ConflictError for one that is still
+        running, ForbiddenError for one that was answered to a caller with more rights.
         """
         key = _key(event)
         if key is None or event["httpMethod"] not in METHODS:
@@ -108,7 +116,7 @@ class Idempotency:
             data_keyword_argument="what",
             persistence_store=self._layer,
             config=_config(context),
-            output_serializer=_Answers(self._blobs, traces.blob_key(owner, record)),
+            output_serializer=_Answers(self._blobs, traces.blob_key(owner, record), rights),
             key_prefix=PREFIX,
         )
         try:

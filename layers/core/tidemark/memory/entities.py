@@ -184,21 +184,24 @@ class EntityService:
 
     # history
     def history(self, caller: Caller, entity_id: str) -> list[HistoryEntry]:
-        """Every change of a living or deleted entity, oldest first."""
-        entity = self._store.find(self._access.view(caller), entity_id)
-        if entity is None:
-            raise NotFoundError
+        """Every change of a living or deleted entity, oldest first. Raises NotFoundError, also for an expired one."""
+        entity = self._remembered(caller, entity_id)
         told = self._store.history(caller.tenant_id, entity.scope, entity_id)
         return [HistoryEntry.model_validate(one.model_dump(include=set(HistoryEntry.model_fields))) for one in told]
+
+    def _remembered(self, caller: Caller, entity_id: str) -> StoredEntity:
+        """An entity whose past may be told: a deletion can be taken back, the end of `expires_at` cannot."""
+        entity = self._store.find(self._access.view(caller), entity_id)
+        if entity is None or (entity.expires_at is not None and entity.expires_at <= now() and not caller.is_admin):
+            raise NotFoundError
+        return entity
 
     def restore(self, caller: Caller, entity_id: str, version: int) -> StoredEntity:
         """An earlier version as the newest one. Raises InvalidError for a version that never was, ConflictError for a taken name."""
         self._access.scope(caller)
 
         def attempt() -> StoredEntity:
-            entity = self._store.find(self._access.view(caller), entity_id)
-            if entity is None:
-                raise NotFoundError
+            entity = self._remembered(caller, entity_id)
             told = self._store.history(caller.tenant_id, entity.scope, entity_id)
             former = next((one.after for one in told if one.version == version), None)
             if former is None:

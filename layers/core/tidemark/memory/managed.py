@@ -102,7 +102,8 @@ class ManagedMemory:
         entity = self._store.find(view, memory_id)
         if entity is None or not entity.alive(now()):
             raise NotFoundError
-        done = self._entities.remove(caller, [entity])
+        # the platform's administrator belongs to no tenant, the memory does
+        done = self._entities.remove(caller.model_copy(update={"tenant_id": view.tenant_id}), [entity])
         self._unindex(view.tenant_id, [entity])
         audit.record(caller, "memory.delete", memory_id, tenant_id=view.tenant_id)
         return done

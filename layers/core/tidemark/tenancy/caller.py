@@ -54,6 +54,11 @@ class Caller(BaseModel):
     def is_admin(self) -> bool:
         return "admin" in self.scopes
 
+    @property
+    def rights(self) -> frozenset[str]:
+        """What the token may, comparable with another token's of the same tenant: the more it holds, the more it may."""
+        return self.scopes | ({"dashboard"} if self.is_dashboard else set())
+
     def need(self, scope: Scope) -> None:
         """Raises ForbiddenError where the token does not have the scope."""
         if scope not in self.scopes:
