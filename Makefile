@@ -19,7 +19,7 @@ opensearch-stop: .venv/.synced ## Stop it; its data stays
 	@$(BIN)/python -m infra.local.opensearch stop
 
 test: .venv/.synced ## All tests, in two workers
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2
 
 check: .venv/.synced ## Format, lint and types
 	$(BIN)/ruff format --check

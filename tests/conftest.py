@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Machines differ: what hypothesis finds counts, how long it took does not.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -11,17 +13,26 @@ settings.load_profile("default")
 
 HERE = Path(__file__).parent
 ORDER = ("unit", "contract", "cases", "functional", "integration", "e2e")
+OPENSEARCH = ("[opensearch-", "/test_opensearch_scale.py", "/test_reindex.py")
 
 
-@pytest.hookimpl(tryfirst=True)
+class ServersOnce(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests that share a server run in the same worker, so that it is started once. (`--dist loadgroup` of xdist 3.8 does nothing with
+    pytest 9.2: it writes a field that pytest no longer reads.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if any(part in nodeid for part in OPENSEARCH):
+            return "opensearch"
+        return "stack" if nodeid.startswith("tests/e2e/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ServersOnce:
+    return ServersOnce(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a server run on the same one of the parallel workers, so that it is started once; fast ones come first."""
+    """Fast tests come first."""
     items.sort(key=lambda item: ORDER.index(item.path.relative_to(HERE).parts[0]))
-    for item in items:
-        if item.get_closest_marker("opensearch"):
-            item.add_marker(pytest.mark.xdist_group("opensearch"))
-        elif "stack" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("stack"))
 
 
 @pytest.fixture
