@@ -57,7 +57,14 @@ def test_an_end_closes_without_a_successor(text: str, key: str, value: str) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["I live in Dubai, just kidding.", "I live in Dubai, only joking!", "I live in Dubai jk", "我住在迪拜，开玩笑的。"]
+    "text",
+    [
+        "I live in Dubai, just kidding.",
+        "I live in Dubai, only joking!",
+        "I live in Dubai jk",
+        "我住在迪拜，开玩笑的。",
+        "I live in Dubai. Just kidding, I do not.",
+    ],
 )
 def test_what_is_taken_back_as_a_joke_is_no_fact(text: str) -> None:
     assert learned(text) == []

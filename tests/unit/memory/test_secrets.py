@@ -1,10 +1,13 @@
 """Credentials are hidden; what only looks odd is kept."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tidemark.memory.learning import screened
+from tidemark.memory.model import Statement
 from tidemark.memory.secrets import REDACTED, redact, redact_properties
 
 SECRETS = [
@@ -113,3 +116,12 @@ def test_other_properties_are_kept() -> None:
         "role": {"title": "chef", "since": 2024}, "password": None,
     }  # fmt: skip
     assert redact_properties(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "properties", [{"password": "hunter2xyz"}, {"login": {"password": "hunter2xyz"}}, {"notes": ["my password is hunter2xyz"]}]
+)
+def test_a_learned_statement_hides_credentials_in_properties_alone(properties: dict[str, Any]) -> None:
+    clean, found = screened(Statement(name="lift", entity_type="fact", description="The lift has a code.", properties=properties))
+    assert found
+    assert "hunter2xyz" not in clean.model_dump_json()

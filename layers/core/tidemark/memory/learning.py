@@ -93,11 +93,10 @@ class Learning:
 def screened(statement: Statement) -> tuple[Statement, bool]:
     """The statement without its credentials, and whether there were any."""
     texts = {name: secrets.redact(getattr(statement, name) or "") for name in ("name", "description", "quote", "value")}
-    found = any(secret for _, secret in texts.values())
-    if not found:
+    properties = secrets.redact_properties(statement.properties)
+    if properties == statement.properties and not any(secret for _, secret in texts.values()):
         return statement, False
     clean = {name: text or None if name == "value" else text[:255] if name == "name" else text for name, (text, _) in texts.items()}
-    properties = {key: secrets.redact(value)[0] if isinstance(value, str) else value for key, value in statement.properties.items()}
     return statement.model_copy(update={**clean, "properties": properties}), True
 
 

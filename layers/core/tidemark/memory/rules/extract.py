@@ -1,11 +1,12 @@
 """The rule-based extractor: from what users said to statements, sentence by sentence, each with its exact quote."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from tidemark.memory.model import SourceMessage, Statement
 from tidemark.memory.rules import chinese, english
 from tidemark.memory.rules.draft import build
-from tidemark.memory.rules.kinds import kind
+from tidemark.memory.rules.kinds import kind, takes_back
 from tidemark.memory.rules.people import People, role_of
 from tidemark.memory.rules.source import QUOTED, own_words
 from tidemark.memory.secrets import has_secret
@@ -42,8 +43,10 @@ def _named_later(made: Sequence[Statement]) -> dict[str, str]:
 
 def _statements(message: SourceMessage, people: People) -> Iterator[Statement]:
     text = own_words(message.content)
-    for start, end in spans(text):
-        sentence = message.content[start:end]
+    sentences = [message.content[start:end] for start, end in spans(text)]
+    for sentence, next_one in pairwise([*sentences, ""]):
+        if takes_back(next_one):
+            continue
         if len(sentence) <= LONGEST and not _quotes_others(sentence) and kind(sentence) == "assertion" and not has_secret(sentence):
             yield from of_sentence(sentence, message, people)
 

@@ -105,6 +105,11 @@ def kind(sentence: str) -> Kind:
     return "reported" if (ZH_REPORTED if chinese else REPORTED).search(sentence) else "assertion"
 
 
+def takes_back(sentence: str) -> bool:
+    """Whether a sentence begins by calling the one before it a joke: "Just kidding." """
+    return JOKE.match(sentence.lstrip()) is not None
+
+
 def _is_junk(sentence: str, chinese: bool) -> bool:
     plain = sentence.strip().rstrip(" .!…。！~～")
     if not chinese and NO_CONTENT.match(plain):
