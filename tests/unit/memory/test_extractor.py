@@ -185,6 +185,13 @@ def test_any_mixture_of_words_is_read(pieces: list[str]) -> None:
     learned(" ".join(pieces))
 
 
+@pytest.mark.parametrize("text", ["My favourite colour is not blue, it is green.", "Actually, my favourite colour isn't blue, it's green."])
+def test_a_correction_in_one_sentence_tells_what_is(text: str) -> None:
+    statement = only(text)
+    assert (statement.polarity, statement.ends, statement.value) == ("positive", False, "green")
+    assert statement.quote == text
+
+
 def test_lines_after_a_quoted_one_are_still_read() -> None:
     [statement] = learned("> I live in Rome\n2024-01-01 10:00:00 ERROR I lost it\nI live in Graz.")
     assert statement.value == "Graz"

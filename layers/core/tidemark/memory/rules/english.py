@@ -109,10 +109,17 @@ LIFE_VERB = re.compile(
 )
 
 
+# "My colour is not blue, it is green" says what is, in the order that the readers know.
+CORRECTED = re.compile(
+    r"^(?P<what>my [\w' ]{1,60}?) (?P<is>is|was) not (?P<wrong>[^,;.]{1,60}), it(?: is| was|'s) (?P<right>[^,;.]{1,60})(?=\W*$)",
+    re.IGNORECASE,
+)
+
+
 def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
     """Everything that a sentence asserts, clause by clause."""
     greeted = bool(GREETED.match(sentence))
-    for clause in clauses(plain(sentence)):
+    for clause in clauses(CORRECTED.sub(r"\g<what> \g<is> \g<right>, not \g<wrong>", plain(sentence))):
         if not TO_YOU.search(clause) and not re.search(r"\bcannot wait\b", clause):
             yield from _clause(clause, message, people, greeted)
 
