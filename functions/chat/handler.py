@@ -9,8 +9,9 @@ from tidemark import bootstrap
 from tidemark.clock import now
 from tidemark.conversations.model import TurnAnswer
 from tidemark.conversations.requests import TurnBody
+from tidemark.conversations.turns import last
 from tidemark.http.app import ChatCaller, answer, api
-from tidemark.http.chat import ChatHandler, last, naming
+from tidemark.http.chat import ChatHandler, naming
 from tidemark.http.openai import ChatBody, ChatCompletion, ListedModel, ModelList, chat_completion, completion
 
 app = api()

@@ -5,7 +5,7 @@ stored and nothing is learned.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from tidemark import ids
@@ -16,11 +16,10 @@ from tidemark.conversations.assembly import Parts, RecalledBlock
 from tidemark.conversations.history import head
 from tidemark.conversations.model import ConversationState
 from tidemark.conversations.requests import CompletionTurn
-from tidemark.conversations.turns import Event, TurnService
-from tidemark.errors import UpstreamError
+from tidemark.conversations.turns import Event, TurnService, instructed, told
 from tidemark.memory.turn_memory import TurnMemory
 from tidemark.models import tokenizer
-from tidemark.models.ports import Model, ModelError, ModelMessage, ModelRequest, ModelResponse, TextDelta, ToolDefinition
+from tidemark.models.ports import Model, ModelMessage, ModelRequest, ModelResponse, ToolDefinition
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.registry import Agents, KnowledgeBases
@@ -77,19 +76,7 @@ class Completions:
         request, recalled = _request(setting, recalled, asked)
         turn_id = ids.new_id("trn")
         yield Event("message_start", {"conversation_id": None, "turn_id": turn_id})
-        response: ModelResponse | None = None
-        try:
-            for event in self._model.stream(request.model_copy(update={"deadline": deadline})):
-                if isinstance(event, TextDelta):
-                    yield Event("delta", {"text": event.text})
-                else:
-                    response = event
-        except ModelError as exc:
-            raise UpstreamError("The model gave no answer.", code=exc.code, retryable=exc.retryable) from exc
-        if response is None:
-            raise UpstreamError("The model gave no answer.", code="model_malformed", retryable=True)
-        for call in response.tool_calls:
-            yield Event("tool_call", call.model_dump())
+        response = yield from told(self._model.stream(request.model_copy(update={"deadline": deadline})))
         usage.add(caller.tenant_id, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens)
         yield Event("message_end", _end(response, turn_id, bool(recalled.block)))
 
@@ -113,9 +100,7 @@ class Completions:
 
 def _request(setting: Setting, recalled: RecalledBlock, asked: Completion) -> tuple[ModelRequest, RecalledBlock]:
     """The request, without the recalled memory where there is no room for it. Raises InvalidError where it does not fit at all."""
-    agent = setting.agent
-    prompt = "\n\n".join(filter(None, (agent.system_prompt, asked.turn.instructions)))
-    setting = replace(setting, agent=agent.model_copy(update={"system_prompt": prompt}))
+    setting = instructed(setting, asked.turn)
     tools = tuple(ToolDefinition(**tool.model_dump()) for tool in asked.turn.tools)
     factor = setting.model.factor
     parts = Parts(

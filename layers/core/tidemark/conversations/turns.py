@@ -5,7 +5,7 @@ transaction, so a turn is stored whole or not at all. Two turns at the same time
 appended behind the first.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,7 +125,7 @@ class TurnService:
             raise NotFoundError
         if record.state == "running" and record.deadline < now():
             error = UpstreamTimeoutError("The turn did not finish.", code="turn_interrupted")
-            record = record.model_copy(update={"state": "failed", "problem": _problem(error, turn_id), "completed_at": record.deadline})
+            record = record.model_copy(update={"state": "failed", "problem": problem(error, turn_id), "completed_at": record.deadline})
         answer = None
         if record.answer_message_id and record.metadata:
             found = self._store.message(state, record.answer_message_id)
@@ -145,10 +145,7 @@ class TurnService:
     # one turn
     def answer(self, caller: Caller, conversation_id: str, body: TurnBody, deadline: datetime) -> TurnAnswer:
         """The whole answer of a turn. Raises the turn's error."""
-        for event in self.run(caller, conversation_id, body, deadline, raising=True):
-            if event.name == "message_end":
-                return TurnAnswer.model_validate(event.data)
-        raise UpstreamError("The turn ended without an answer.")
+        return TurnAnswer.model_validate(last(self.run(caller, conversation_id, body, deadline, raising=True)))
 
     def run(self, caller: Caller, conversation_id: str, body: TurnBody, deadline: datetime, *, raising: bool = False) -> Iterator[Event]:
         """The events of a turn. What is refused before message_start is raised; later errors are an `error` event unless `raising`."""
@@ -170,7 +167,7 @@ class TurnService:
             self._fail(caller, turn, error)
             if raising:
                 raise
-            yield Event("error", _problem(error, turn.turn_id))
+            yield Event("error", problem(error, turn.turn_id))
         except Exception as exc:
             logger.error("turn failed", error=type(exc).__name__, where=where(exc), turn_id=turn.turn_id)
             self._fail(caller, turn, TidemarkError("Something went wrong on our side."))
@@ -187,11 +184,11 @@ class TurnService:
             return None
 
     def _fail(self, caller: Caller, turn: TurnRecord, error: TidemarkError) -> None:
-        problem = _problem(error, turn.turn_id)
-        self._store.put_turn(caller.tenant_id, turn.model_copy(update={"state": "failed", "problem": problem, "completed_at": now()}))
+        failed = {"state": "failed", "problem": problem(error, turn.turn_id), "completed_at": now()}
+        self._store.put_turn(caller.tenant_id, turn.model_copy(update=failed))
 
     def _run(self, caller: Caller, state: ConversationState, base: Base, body: TurnBody, turn: TurnRecord) -> Iterator[Event]:
-        setting = _instructed(self._access.setting(caller, state), body)
+        setting = instructed(self._access.setting(caller, state), body)
         explicit = self._memory.explicit(setting.scope, setting.memory, body) if not base.open_calls else None
         if explicit is not None:
             yield from self._confirm(caller, setting, state, base, body, turn, explicit)
@@ -204,7 +201,7 @@ class TurnService:
         recalled = self._recall(caller, setting, state, base, body)
         assembled = yield from self._assemble(caller, setting, state, base, recalled, drafts, tools, body, turn)
         answer = yield from self._ask(caller, assembled, body, turn.deadline, learn, frozenset(tool.name for tool in own))
-        yield self._commit(caller, assembled, answer, turn, drafts)
+        yield self._commit(caller, assembled, answer, turn, drafts, None)
 
     def _drafts(self, setting: Setting, body: TurnBody, scope: str | None) -> tuple[Draft, ...]:
         """The messages that the caller brings: results of the open round first, then words."""
@@ -345,19 +342,7 @@ class TurnService:
             if self._agent_tools is not None and own
             else self._model.stream(asked)
         )
-        response: ModelResponse | None = None
-        try:
-            for event in events:
-                if isinstance(event, TextDelta):
-                    yield Event("delta", {"text": event.text})
-                else:
-                    response = event
-        except ModelError as exc:
-            raise UpstreamError("The model gave no answer.", code=exc.code, retryable=exc.retryable) from exc
-        if response is None:
-            raise UpstreamError("The model gave no answer.", code="model_malformed", retryable=True)
-        for call in response.tool_calls:
-            yield Event("tool_call", call.model_dump())
+        response = yield from told(events)
         draft = Draft(
             role="assistant",
             kind="tool_calls" if response.tool_calls else "text",
@@ -376,11 +361,13 @@ class TurnService:
         )
 
     # storing
-    def _commit(self, caller: Caller, ready: _Assembled, answer: _Answer, turn: TurnRecord, drafts: Sequence[Draft]) -> Event:
+    def _commit(
+        self, caller: Caller, ready: _Assembled, answer: _Answer, turn: TurnRecord, drafts: Sequence[Draft], first_key: str | None
+    ) -> Event:
         state, base = ready.state, ready.base
         for _ in range(COMMIT_ATTEMPTS):
             try:
-                return self._store_turn(caller, replace(ready, state=state, base=base), answer, turn, drafts, None)
+                return self._store_turn(caller, replace(ready, state=state, base=base), answer, turn, drafts, first_key)
             except StaleError:
                 state = self._access.find(caller, state.id)
                 base = self._behind(state, ready.base, drafts)
@@ -483,17 +470,36 @@ class TurnService:
         window = Window(None, (), ())
         parts = replace(Parts(), current=sum(one.tokens for one in drafts))
         ready = _Assembled(setting, state, base, window, RecalledBlock(), drafts, (), parts, False)
-        for _ in range(COMMIT_ATTEMPTS):
-            try:
-                yield self._store_turn(caller, ready, answer, turn, drafts, key)
-                return
-            except StaleError:
-                fresh = self._access.find(caller, state.id)
-                ready = replace(ready, state=fresh, base=self._behind(fresh, base, drafts))
-        raise ConflictError("Too many turns in this conversation at the same time.")
+        yield self._commit(caller, ready, answer, turn, drafts, key)
 
 
-def _instructed(setting: Setting, body: TurnBody) -> Setting:
+def last(events: Iterable[Event]) -> dict[str, Any]:
+    """The answer at the end of a turn's events. Raises UpstreamError where there is none."""
+    for event in events:
+        if event.name == "message_end":
+            return event.data
+    raise UpstreamError("The turn ended without an answer.")
+
+
+def told(events: Iterable[TextDelta | ModelResponse]) -> Generator[Event, None, ModelResponse]:
+    """A model's stream as a turn's events, and its whole response at the end. Raises UpstreamError for a model that gave none."""
+    response: ModelResponse | None = None
+    try:
+        for event in events:
+            if isinstance(event, TextDelta):
+                yield Event("delta", {"text": event.text})
+            else:
+                response = event
+    except ModelError as exc:
+        raise UpstreamError("The model gave no answer.", code=exc.code, retryable=exc.retryable) from exc
+    if response is None:
+        raise UpstreamError("The model gave no answer.", code="model_malformed", retryable=True)
+    for call in response.tool_calls:
+        yield Event("tool_call", call.model_dump())
+    return response
+
+
+def instructed(setting: Setting, body: TurnBody) -> Setting:
     """The setting with the instructions that the turn itself brings behind the agent's own."""
     if not isinstance(body, CompletionTurn) or not body.instructions:
         return setting
@@ -532,10 +538,6 @@ def weighed(draft: Draft, factor: float) -> Draft:
     bare = assembly.model_message(draft).model_copy(update={"attachments": ()})
     attachments = assembly.attachment_tokens([one.model_dump() for one in draft.attachments], factor)
     return draft.model_copy(update={"tokens": tokenizer.count_message(bare, factor), "attachment_tokens": attachments})
-
-
-def _problem(error: TidemarkError, request_id: str) -> dict[str, Any]:
-    return problem(error, request_id)
 
 
 def _compression_end(setting: Setting, outcome: Outcome, parts: Parts, note: str | None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from tidemark.clock import now
 from tidemark.conversations.completions import Completions
 from tidemark.conversations.requests import TurnBody
-from tidemark.conversations.turns import Event, TurnService
-from tidemark.errors import InvalidError, NotFoundError, TidemarkError, UpstreamError
+from tidemark.conversations.turns import Event, TurnService, last
+from tidemark.errors import InvalidError, NotFoundError, TidemarkError
 from tidemark.http import json_body, openai
 from tidemark.http.app import SCOPE_PARAMETERS, Handler, caller_of, cors, problem_response, proxy
 from tidemark.http.idempotency import Proxy
@@ -85,14 +85,6 @@ class ChatRoutes:
 def naming(caller: Caller, body: ChatBody) -> Caller:
     """The caller with the subject that `user` names."""
     return caller if body.user is None else caller.model_copy(update={"external_subject_id": body.user})
-
-
-def last(events: Iterator[Event]) -> dict[str, Any]:
-    """The answer at the end of a turn's events."""
-    for event in events:
-        if event.name == "message_end":
-            return event.data
-    raise UpstreamError("The turn ended without an answer.")
 
 
 def _drained(events: Iterator[Event], context: ChatContext) -> dict[str, Any]:
