@@ -11,6 +11,7 @@ from tidemark.memory.graph import Bounds, Edges, walk
 from tidemark.memory.model import EntityType, RelationType
 from tidemark.memory.names import fold
 from tidemark.memory.records import (
+    PROVENANCE_KEPT,
     BatchDeleteBody,
     BatchDeleted,
     Deleted,
@@ -30,7 +31,7 @@ from tidemark.memory.secrets import redact, redact_properties
 from tidemark.memory.store import MemoryStore, View, Writes
 from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
-from tidemark.tenancy.caller import Caller
+from tidemark.tenancy.caller import Actor, Caller
 
 T = TypeVar("T")
 ATTEMPTS = 8
@@ -96,7 +97,7 @@ class EntityService:
             description=redact(joined(known.description, description))[0],
             properties={**known.properties, **properties},
             aliases=known.aliases if name in (known.name, *known.aliases) else [*known.aliases, name],
-            provenance=[*known.provenance, source][-20:],
+            provenance=[*known.provenance, source][-PROVENANCE_KEPT:],
             mention=False,
             **given,
         )
@@ -157,16 +158,16 @@ class EntityService:
     def _delete(self, caller: Caller, entity_id: str, if_match: str | None) -> Deleted:
         _, entity = self.find(caller, entity_id)
         check(if_match, entity_tag(entity))
-        return self.remove(caller, [entity])
+        return self.remove(caller.tenant_id, caller.actor, [entity])
 
-    def remove(self, caller: Caller, entities: Sequence[StoredEntity], *, dry_run: bool = False) -> Deleted:
+    def remove(self, tenant_id: str, actor: Actor, entities: Sequence[StoredEntity], *, dry_run: bool = False) -> Deleted:
         """Deletes entities with their relations, counting each relation once."""
         relations: set[str] = set()
         for entity in entities:
-            around = self._store.relations_at(caller.tenant_id, entity.scope, entity.id)
-            relations |= {one.id for one in self._visible(caller.tenant_id, entity.scope, around)}
+            around = self._store.relations_at(tenant_id, entity.scope, entity.id)
+            relations |= {one.id for one in self._visible(tenant_id, entity.scope, around)}
         for entity in entities if not dry_run else ():
-            writes = Writes(caller.tenant_id, entity.scope, caller.actor)
+            writes = Writes(tenant_id, entity.scope, actor)
             writes.change(entity, "deleted", deleted_at=writes.at)
             writes.release_name(entity)
             writes.forget_sources(entity)
@@ -175,24 +176,27 @@ class EntityService:
 
     def batch_delete(self, caller: Caller, body: BatchDeleteBody) -> BatchDeleted:
         self._access.scope(caller)
-        view, at = self._access.view(caller), now()
-        wanted = list(dict.fromkeys(body.ids))
-        found = [entity for id in wanted if (entity := self._store.find(view, id)) and entity.alive(at)]
+        found = self.living(self._access.view(caller), body.ids)
         known = {entity.id for entity in found}
-        done = self.remove(caller, found, dry_run=body.dry_run)
-        return BatchDeleted(**done.model_dump(), not_found=[id for id in wanted if id not in known])
+        done = self.remove(caller.tenant_id, caller.actor, found, dry_run=body.dry_run)
+        return BatchDeleted(**done.model_dump(), not_found=[id for id in dict.fromkeys(body.ids) if id not in known])
+
+    def living(self, view: View, ids: Iterable[str]) -> list[StoredEntity]:
+        """Those of the ids that a view shows, each once, in their order."""
+        at = now()
+        return [entity for id in dict.fromkeys(ids) if (entity := self._store.find(view, id)) is not None and entity.alive(at)]
 
     # history
     def history(self, caller: Caller, entity_id: str) -> list[HistoryEntry]:
         """Every change of a living or deleted entity, oldest first. Raises NotFoundError, also for an expired one."""
         entity = self._remembered(caller, entity_id)
         told = self._store.history(caller.tenant_id, entity.scope, entity_id)
-        return [HistoryEntry.model_validate(one.model_dump(include=set(HistoryEntry.model_fields))) for one in told]
+        return [one.public() for one in told]
 
     def _remembered(self, caller: Caller, entity_id: str) -> StoredEntity:
         """An entity whose past may be told: a deletion can be taken back, the end of `expires_at` cannot."""
         entity = self._store.find(self._access.view(caller), entity_id)
-        if entity is None or (entity.expires_at is not None and entity.expires_at <= now() and not caller.is_admin):
+        if entity is None or (entity.expired(now()) and not caller.is_admin):
             raise NotFoundError
         return entity
 
@@ -217,8 +221,8 @@ class EntityService:
             if holder is not None and holder.id != entity.id and holder.alive(writes.at):
                 raise ConflictError("Another memory has taken this name since.", code="name_taken")
         kept = {"access_count", "last_accessed_at", "version", "created_at", "updated_at", "provenance", "id", "scope"}
-        fields = former.model_dump(exclude=kept)
-        reopened = writes.change(entity, "restored", **{**_typed(former, fields), "deleted_at": None})
+        fields = {name: getattr(former, name) for name in StoredEntity.model_fields if name not in kept}
+        reopened = writes.change(entity, "restored", **{**fields, "deleted_at": None})
         writes.claim_name(reopened)
         if entity.deleted_at is not None:
             writes.recall_sources(entity)
@@ -254,11 +258,11 @@ class EntityService:
     # relations
     def relate(self, caller: Caller, body: RelationBody) -> tuple[StoredRelation, bool]:
         """A new relation, or the stored one; the second value says whether it is new."""
-        scope = self._access.scope(caller)
-        return retried(lambda: self._relate(caller, scope, body))
+        self._access.scope(caller)
+        return retried(lambda: self._relate(caller, body))
 
-    def _relate(self, caller: Caller, scope: Scope, body: RelationBody) -> tuple[StoredRelation, bool]:
-        ends = self._ends(caller, scope, body)
+    def _relate(self, caller: Caller, body: RelationBody) -> tuple[StoredRelation, bool]:
+        ends = self._ends(caller, body)
         known = self._store.same_relation(caller.tenant_id, ends, body.source_entity_id, body.target_entity_id, body.relation_type)
         if known is not None:
             return known, False
@@ -271,7 +275,7 @@ class EntityService:
         writes.commit()
         return made, True
 
-    def _ends(self, caller: Caller, scope: Scope, body: RelationBody) -> Scope:
+    def _ends(self, caller: Caller, body: RelationBody) -> Scope:
         """The one scope in which both ends live; a missing and a foreign end are refused alike."""
         view, at = self._access.view(caller), now()
         scopes: list[Scope] = []
@@ -280,7 +284,7 @@ class EntityService:
             if entity is None or not entity.alive(at) or (scopes and entity.scope != scopes[0]):
                 raise InvalidError.field(f"/{field}", "There is no such entity in this scope.", code="entity_not_found")
             scopes.append(entity.scope)
-        return scopes[0] if scopes else scope
+        return scopes[0]
 
     def relations(self, caller: Caller, *, entity_id: str | None, relation_type: RelationType | None) -> list[StoredRelation]:
         """The visible relations of the caller's view, oldest first."""
@@ -309,14 +313,9 @@ class EntityService:
         """The part of the graph around the seeds, or without seeds all of it within the caps. Raises NotFoundError for a foreign seed."""
         at = now()
         entities = {entity.id: entity for entity in self._store.entities(view, at)}
-        missing = [seed for seed in seeds if seed not in entities]
-        if missing and (view.scope is not None or seeds):
+        if any(seed not in entities for seed in seeds):
             raise NotFoundError
         return walk(list(dict.fromkeys(seeds)), entities, Edges(self._store.relations(view)), bounds, bounds.as_of or at)
-
-
-def _typed(former: StoredEntity, fields: Iterable[str]) -> dict[str, object]:
-    return {name: getattr(former, name) for name in fields}
 
 
 def _says(entity: StoredEntity, literal: str, needle: str) -> bool:

@@ -54,16 +54,15 @@ class ManagedMemory:
     def forget(self, caller: Caller, body: ForgetBody) -> Forgotten:
         """What a query or ids stand for, and with dry_run false its deletion; both runs choose alike."""
         self._access.scope(caller)
-        chosen = self._by_ids(caller, body.ids) if body.ids is not None else self._by_query(caller, body.query or "")
+        if body.ids is not None:
+            chosen = self._entities.living(self._access.view(caller), body.ids)
+        else:
+            chosen = self._by_query(caller, body.query or "")
         deleted = 0
         if not body.dry_run and chosen:
-            deleted = self._entities.remove(caller, chosen).deleted
+            deleted = self._entities.remove(caller.tenant_id, caller.actor, chosen).deleted
             self._unindex(caller.tenant_id, chosen)
         return Forgotten(dry_run=body.dry_run, candidates=[entity.public() for entity in chosen], deleted=deleted)
-
-    def _by_ids(self, caller: Caller, ids: Sequence[str]) -> list[StoredEntity]:
-        view, at = self._access.view(caller), now()
-        return [entity for id in dict.fromkeys(ids) if (entity := self._store.find(view, id)) is not None and entity.alive(at)]
 
     def _by_query(self, caller: Caller, query: str) -> list[StoredEntity]:
         settings = self._access.settings(caller)
@@ -99,11 +98,10 @@ class ManagedMemory:
 
     def delete(self, caller: Caller, view: View, memory_id: str) -> Deleted:
         """Deletes one memory of a view. Raises NotFoundError."""
-        entity = self._store.find(view, memory_id)
-        if entity is None or not entity.alive(now()):
+        found = self._entities.living(view, [memory_id])
+        if not found:
             raise NotFoundError
-        # the platform's administrator belongs to no tenant, the memory does
-        done = self._entities.remove(caller.model_copy(update={"tenant_id": view.tenant_id}), [entity])
-        self._unindex(view.tenant_id, [entity])
+        done = self._entities.remove(view.tenant_id, caller.actor, found)
+        self._unindex(view.tenant_id, found)
         audit.record(caller, "memory.delete", memory_id, tenant_id=view.tenant_id)
         return done

@@ -74,7 +74,10 @@ class StoredEntity(Entity):
 
     def alive(self, at: datetime, *, include_expired: bool = False) -> bool:
         """Whether any read may show it: neither deleted nor, by the reader's own clock, expired."""
-        return self.deleted_at is None and (include_expired or self.expires_at is None or self.expires_at > at)
+        return self.deleted_at is None and (include_expired or not self.expired(at))
+
+    def expired(self, at: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= at
 
     def holds(self, at: datetime) -> bool:
         """Whether it is valid at a time: valid_from inclusive, valid_to exclusive, none unbounded."""
@@ -131,6 +134,9 @@ class StoredVersion(HistoryEntry):
     """A history entry with the entity as the change left it, so that it can come back."""
 
     after: StoredEntity
+
+    def public(self) -> HistoryEntry:
+        return HistoryEntry.model_validate(self.model_dump(include=set(HistoryEntry.model_fields)))
 
 
 def holds(valid_from: datetime | None, valid_to: datetime | None, at: datetime) -> bool:

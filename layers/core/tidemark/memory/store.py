@@ -199,7 +199,7 @@ class Writes:
         )
         item = table.item((self._pk, f"{keys.ENTITIES}{made.id}"), made, kind="entity", version=1, **self._places(made))
         self._saves.append((item, Item.pk.does_not_exist()))
-        self._claim(made)
+        self.claim_name(made)
         self._record(None, made, "created")
         self.entities[made.id] = made
         return made
@@ -233,9 +233,6 @@ class Writes:
         self._deletes.append(Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name))))
 
     def claim_name(self, entity: StoredEntity) -> None:
-        self._claim(entity)
-
-    def _claim(self, entity: StoredEntity) -> None:
         claim = Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name)), data=entity.id)
         self._saves.append((claim, Item.pk.does_not_exist() | (Item.data == entity.id)))
 

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from tidemark.clock import now
 from tidemark.conversations.store import ConversationStore
 from tidemark.errors import TooLargeError
-from tidemark.memory.records import HistoryEntry
 from tidemark.memory.store import MemoryStore, View
 from tidemark.privacy.people import Person
 from tidemark.tenancy import audit
@@ -51,8 +50,7 @@ class Exporter:
         for entity in self._memories.entities(view, now(), include_expired=True):
             yield _line("entity", entity.public())
             for version in self._memories.history(person.tenant_id, person.scope, entity.id):
-                entry = HistoryEntry.model_validate(version.model_dump(include=set(HistoryEntry.model_fields)))
-                yield _line("history", {"entity_id": entity.id, **entry.model_dump(mode="json")})
+                yield _line("history", {"entity_id": entity.id, **version.public().model_dump(mode="json")})
         for relation in self._memories.relations(view):
             yield _line("relation", relation.public())
         for entity in person.shared(self._memories, conversations):
