@@ -51,11 +51,15 @@ def list_all(
     cursor: Cursor = None,
 ) -> Response[Page[Conversation]]:
     of = (caller.tenant_id, "conversations", caller.external_subject_id, caller.knowledge_base_id, workspace_id)
-    before = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.conversations().recent(
-        caller, workspace_id=workspace_id, knowledge_base_id=caller.knowledge_base_id, limit=limit, before=before
+    return answer(
+        bootstrap.cursors().page(
+            cursor,
+            of,
+            lambda place: bootstrap.conversations().recent(
+                caller, workspace_id=workspace_id, knowledge_base_id=caller.knowledge_base_id, limit=limit, before=place
+            ),
+        )
     )
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
 
 
 @app.get("/v1/conversations/<conversation_id>")
@@ -85,9 +89,13 @@ def messages(
     cursor: Cursor = None,
 ) -> Response[Page[Message]]:
     of = (caller.tenant_id, "messages", conversation_id, branch)
-    after = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.conversations().messages(caller, conversation_id, whole_tree=branch == "all", limit=limit, after=after)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(
+        bootstrap.cursors().page(
+            cursor,
+            of,
+            lambda place: bootstrap.conversations().messages(caller, conversation_id, whole_tree=branch == "all", limit=limit, after=place),
+        )
+    )
 
 
 @app.get("/v1/conversations/<conversation_id>/turns/<turn_id>")
@@ -135,17 +143,15 @@ def compact(conversation_id: str, body: Annotated[CompactBody, Body()], caller: 
 @app.get("/v1/conversations/<conversation_id>/compactions")
 def compactions(conversation_id: str, caller: ChatCaller, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[Compaction]]:
     of = (caller.tenant_id, "compactions", conversation_id)
-    before = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.context().compactions(caller, conversation_id, limit, before)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(
+        bootstrap.cursors().page(cursor, of, lambda place: bootstrap.context().compactions(caller, conversation_id, limit, place))
+    )
 
 
 @app.get("/v1/conversations/<conversation_id>/context/frames")
 def frames(conversation_id: str, caller: ChatCaller, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[Frame]]:
     of = (caller.tenant_id, "frames", conversation_id)
-    before = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.context().frames(caller, conversation_id, limit, before)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(bootstrap.cursors().page(cursor, of, lambda place: bootstrap.context().frames(caller, conversation_id, limit, place)))
 
 
 @app.get("/v1/conversations/<conversation_id>/context/frames/<frame_id>")

@@ -173,8 +173,7 @@ def extractions(
         return conversation_id in (None, job.conversation_id) and state in (None, job.state)
 
     of = (caller.tenant_id, "extractions", caller.external_subject_id, conversation_id, state)
-    before = bootstrap.cursors().read(cursor, *of)
-    whole = caller.is_dashboard and caller.external_subject_id is None
-    owner = None if whole else keys.owner(caller.external_subject_id)
-    found, more = bootstrap.extraction().jobs(caller.tenant_id, owner, accept, limit, before)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    owner = None if caller.lists_whole_tenant else keys.owner(caller.external_subject_id)
+    return answer(
+        bootstrap.cursors().page(cursor, of, lambda place: bootstrap.extraction().jobs(caller.tenant_id, owner, accept, limit, place))
+    )

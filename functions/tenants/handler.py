@@ -71,9 +71,7 @@ def create_tenant(body: Annotated[TenantBody, Body()], caller: AnyCaller) -> Res
 
 @app.get("/v1/tenants")
 def list_tenants(caller: AnyCaller, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[Tenant]]:
-    after = bootstrap.cursors().read(cursor, "tenants")
-    found, more = bootstrap.tenants().page(caller, limit, after)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, "tenants") if more else None))
+    return answer(bootstrap.cursors().page(cursor, ("tenants",), lambda place: bootstrap.tenants().page(caller, limit, place)))
 
 
 @app.get("/v1/tenants/<tenant_id>")
@@ -125,9 +123,7 @@ def create_key(tenant_id: str, body: Annotated[ApiKeyBody, Body()], caller: AnyC
 @app.get("/v1/tenants/<tenant_id>/api-keys")
 def list_keys(tenant_id: str, caller: AnyCaller, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[ApiKey]]:
     of = (tenant_id, "api-keys")
-    after = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.api_keys().page(caller, tenant_id, limit, after)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(bootstrap.cursors().page(cursor, of, lambda place: bootstrap.api_keys().page(caller, tenant_id, limit, place)))
 
 
 @app.delete("/v1/tenants/<tenant_id>/api-keys/<key_id>")
@@ -145,9 +141,7 @@ def create_base(body: Annotated[KnowledgeBaseBody, Body()], caller: Administrato
 @app.get("/v1/knowledge-bases")
 def list_bases(caller: Administrator, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[KnowledgeBase]]:
     of = (caller.tenant_id, "knowledge-bases")
-    after = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.knowledge_bases().page(caller.tenant_id, limit, after)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(bootstrap.cursors().page(cursor, of, lambda place: bootstrap.knowledge_bases().page(caller.tenant_id, limit, place)))
 
 
 @app.get("/v1/knowledge-bases/<base_id>")
@@ -195,9 +189,7 @@ def create_agent(body: Annotated[AgentBody, Body()], caller: Administrator) -> R
 @app.get("/v1/agents")
 def list_agents(caller: Administrator, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[Agent]]:
     of = (caller.tenant_id, "agents")
-    after = bootstrap.cursors().read(cursor, *of)
-    found, more = bootstrap.agents().page(caller.tenant_id, limit, after)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(bootstrap.cursors().page(cursor, of, lambda place: bootstrap.agents().page(caller.tenant_id, limit, place)))
 
 
 @app.get("/v1/agents/<agent_id>")
@@ -287,9 +279,7 @@ def put_site_settings(
 @app.get("/v1/audit")
 def audit(caller: Administrator, limit: Limit = 20, cursor: Cursor = None) -> Response[Page[AuditEntry]]:
     of = (caller.tenant_id, "audit")
-    before = bootstrap.cursors().read(cursor, *of)
-    found, more = audit_log.entries(caller.tenant_id, limit, before)
-    return answer(Page(items=found, next_cursor=bootstrap.cursors().write(more, *of) if more else None))
+    return answer(bootstrap.cursors().page(cursor, of, lambda place: audit_log.entries(caller.tenant_id, limit, place)))
 
 
 @app.get("/v1/usage")

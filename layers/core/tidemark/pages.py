@@ -49,6 +49,14 @@ class Cursors:
             pass
         raise MalformedError("This cursor is not one of this list.", code="invalid_cursor")
 
+    def page(self, cursor: str | None, of: tuple[Any, ...], read: Callable[[str | None], tuple[list[T], str | None]]) -> Page[T]:
+        """The page of a list that begins at a cursor. `read` gives the items behind a place and, where there are more, the next place.
+
+        Raises MalformedError for a cursor that this list did not give out.
+        """
+        items, more = read(self.read(cursor, *of))
+        return Page(items=items, next_cursor=self.write(more, *of) if more else None)
+
 
 def fitting(items: list[T], size: Callable[[T], int]) -> list[T]:
     """As many of the items as a page's body may hold, at least one."""

@@ -126,8 +126,7 @@ class ConversationService:
         def accept(state: ConversationState) -> bool:
             return workspace_id in (None, state.workspace_id) and knowledge_base_id in (None, state.knowledge_base_id)
 
-        whole = caller.is_dashboard and caller.external_subject_id is None
-        owner = None if whole else keys.owner(caller.external_subject_id)
+        owner = None if caller.lists_whole_tenant else keys.owner(caller.external_subject_id)
         found, more = self._store.recent(caller.tenant_id, owner, accept, limit, before)
         return [state.public() for state in found], more
 

@@ -89,20 +89,15 @@ class ConversationStore:
         before: str | None,
     ) -> tuple[list[ConversationState], str | None]:
         """Newest activity first; the second value is where the next page begins."""
-        if owner is None:
-            index, pk, attribute = Item.by_tenant, keys.conversations(tenant_id), Item.gsi2sk
-        else:
-            index, pk, attribute = Item.by_owner, keys.conversations_of(tenant_id, owner), Item.gsi1sk  # type: ignore[assignment]
-        condition = attribute < before if before else None
-        found: list[ConversationState] = []
-        for item in index.query(pk, condition, scan_index_forward=False):
-            state = item.read(ConversationState)
-            if state.state == "active" and accept(state):
-                found.append(state)
-            if len(found) > limit:
-                break
-        page = found[:limit]
-        last = f"{iso(page[-1].last_activity_at)}#{page[-1].id}" if len(found) > limit else None
+        page, more = table.newest(
+            keys.conversations_of(tenant_id, owner) if owner is not None else None,
+            keys.conversations(tenant_id),
+            ConversationState,
+            lambda state: state.state == "active" and accept(state),
+            limit,
+            before,
+        )
+        last = f"{iso(page[-1].last_activity_at)}#{page[-1].id}" if more else None
         return page, last
 
     def delete(self, state: ConversationState) -> int:

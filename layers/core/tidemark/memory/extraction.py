@@ -150,18 +150,9 @@ class Extraction:
         before: str | None,
     ) -> tuple[list[Job], str | None]:
         """Newest first."""
-        if owner is None:
-            index, pk, attribute = Item.by_tenant, keys.extractions(tenant_id), Item.gsi2sk
-        else:
-            index, pk, attribute = Item.by_owner, keys.extractions_of(tenant_id, owner), Item.gsi1sk  # type: ignore[assignment]
-        found: list[Job] = []
-        for item in index.query(pk, attribute < before if before else None, scan_index_forward=False):
-            job = item.read(Job)
-            if accept(job):
-                found.append(job)
-            if len(found) > limit:
-                break
-        return found[:limit], found[limit - 1].id if len(found) > limit else None
+        listed = keys.extractions_of(tenant_id, owner) if owner is not None else None
+        found, more = table.newest(listed, keys.extractions(tenant_id), Job, accept, limit, before)
+        return found, found[-1].id if more else None
 
     # working
     def run(self, wake: Wake) -> Job | None:

@@ -3,7 +3,7 @@
 A record is a pydantic model, stored as JSON in `data`; what DynamoDB itself must see (keys, counters, versions, expiry) stands beside it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -146,6 +146,25 @@ def scan(limit: int, after: Mapping[str, Any] | None = None) -> tuple[list[Item]
     found = Item.scan(limit=limit, page_size=limit, last_evaluated_key=dict(after) if after else None, consistent_read=True)
     items = list(found)
     return items, dict(found.last_evaluated_key) if found.last_evaluated_key else None
+
+
+def newest(
+    owner: str | None, tenant: str, model: type[M], accept: Callable[[M], bool], limit: int, before: str | None
+) -> tuple[list[M], bool]:
+    """Records of an owner's list, or without one of the whole tenant's, in falling order of their index keys; and whether there are more.
+
+    `owner` and `tenant` are the lists' partition keys in by_owner and by_tenant, `before` the index key behind which it goes on.
+    """
+    index: GlobalSecondaryIndex[Item] = Item.by_tenant if owner is None else Item.by_owner
+    attribute = Item.gsi2sk if owner is None else Item.gsi1sk
+    found: list[M] = []
+    for one in index.query(owner or tenant, attribute < before if before else None, scan_index_forward=False):
+        record = one.read(model)
+        if accept(record):
+            found.append(record)
+        if len(found) > limit:
+            break
+    return found[:limit], len(found) > limit
 
 
 @contextmanager

@@ -51,6 +51,11 @@ class Caller(BaseModel):
         return self.kind == "user"
 
     @property
+    def lists_whole_tenant(self) -> bool:
+        """Whether lists go over all subjects: a dashboard user who names none."""
+        return self.is_dashboard and self.external_subject_id is None
+
+    @property
     def is_admin(self) -> bool:
         return "admin" in self.scopes
 
