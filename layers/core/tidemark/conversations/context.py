@@ -23,9 +23,9 @@ from tidemark.conversations.requests import CompactBody, PreferencesPatch, Recal
 from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.summary import SummaryFailedError
 from tidemark.conversations.turns import NOTICE_FAILED, NOTICE_USELESS, TurnService
-from tidemark.errors import ConflictError, NotFoundError
+from tidemark.errors import NotFoundError
 from tidemark.etags import check, etag
-from tidemark.storage.table import StaleError
+from tidemark.storage import table
 from tidemark.tenancy.caller import Caller
 
 ATTEMPTS = 20
@@ -96,15 +96,14 @@ class ContextService:
         """A partial change; null takes a value back to its default."""
         given = body.model_dump(exclude_unset=True)
         defaults = Preferences().model_dump()
-        for _ in range(ATTEMPTS):
+        values = {name: defaults[name] if value is None else value for name, value in given.items()}
+
+        def attempt() -> Preferences:
             state = self._access.find(caller, conversation_id)
             check(if_match, etag(state.preferences))
-            values = {name: defaults[name] if value is None else value for name, value in given.items()}
-            try:
-                return self._store.update(state, preferences=state.preferences.model_copy(update=values)).preferences
-            except StaleError:
-                continue
-        raise ConflictError("Somebody else is changing this conversation.")
+            return self._store.update(state, preferences=state.preferences.model_copy(update=values)).preferences
+
+        return table.retried(attempt, "Somebody else is changing this conversation.", ATTEMPTS)
 
     def usage(self, caller: Caller, conversation_id: str) -> ContextUsage:
         state = self._access.find(caller, conversation_id)

@@ -21,8 +21,7 @@ from tidemark.ids import new_id
 from tidemark.memory.turn_memory import TurnMemory
 from tidemark.pages import fitting
 from tidemark.privacy import traces
-from tidemark.storage import keys
-from tidemark.storage.table import StaleError
+from tidemark.storage import keys, table
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.registry import Agents, KnowledgeBases
@@ -137,14 +136,12 @@ class ConversationService:
         return self._change(caller, conversation_id, if_match, {**changes, "updated_at": now()}).public()
 
     def _change(self, caller: Caller, conversation_id: str, if_match: str | None, changes: dict[str, object]) -> ConversationState:
-        for _ in range(ATTEMPTS):
+        def attempt() -> ConversationState:
             state = self._access.find(caller, conversation_id)
             check(if_match, etag(state.public()))
-            try:
-                return self._store.update(state, **changes)
-            except StaleError:
-                continue
-        raise ConflictError("Somebody else is changing this conversation.")
+            return self._store.update(state, **changes)
+
+        return table.retried(attempt, "Somebody else is changing this conversation.", ATTEMPTS)
 
     def delete(self, caller: Caller, conversation_id: str, if_match: str | None) -> None:
         """Erases the conversation. It is gone for every reader before its parts are; a retry finishes what a crash left."""
@@ -181,7 +178,8 @@ class ConversationService:
         if earlier is not None and earlier.result is not None:
             self._access.find(caller, conversation_id)
             return Imported.model_validate(earlier.result)  # its worker died between the messages and the stored answer
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> tuple[ConversationState, list[StoredMessage]]:
             state = self._access.find(caller, conversation_id)
             base = head(state)
             if base.open_calls:
@@ -192,21 +190,18 @@ class ConversationService:
             changes = self._memory.pending(setting, state, drafts)
             if state.title is None:
                 changes["title"] = title_of(drafts)
-            try:
-                changed, stored = self._store.append(
-                    state, base.parent, base.parent_id, drafts, branch_tokens=base.tokens, changes=changes, also=_noted
-                )
-            except StaleError:
-                continue
-            usage.add(caller.tenant_id, messages=len(stored))
-            self._memory.stored(changed)
-            return _imported(stored)
-        raise ConflictError("Too many writers at the same time.")
+            return self._store.append(state, base.parent, base.parent_id, drafts, branch_tokens=base.tokens, changes=changes, also=_noted)
+
+        changed, stored = table.retried(attempt, "Too many writers at the same time.", ATTEMPTS)
+        usage.add(caller.tenant_id, messages=len(stored))
+        self._memory.stored(changed)
+        return _imported(stored)
 
     # rollback
     def rollback(self, caller: Caller, conversation_id: str, to_message_id: str) -> RolledBack:
         """Makes a message of the tree the head. Raises ConflictError inside a tool round."""
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> tuple[ConversationState, Rollback] | None:
             state = self._access.find(caller, conversation_id)
             base = self._history.base(state, True, to_message_id)
             target = self._store.message(state, to_message_id)
@@ -215,22 +210,21 @@ class ConversationService:
             if target.kind == "tool_calls" or (target.role == "tool" and base.open_calls):
                 raise ConflictError("A rollback cannot end inside a tool round.", code="inside_tool_round")
             if base.parent == state.head or state.head is None:
-                return RolledBack(head_message_id=to_message_id, excluded_message_ids=[])
+                return None
             left = Rollback(to_message_id=to_message_id, left=state.head, to=base.parent, created_at=now())
-            try:
-                changed = self._store.update(
-                    state,
-                    head=base.parent,
-                    head_message_id=to_message_id,
-                    branch_tokens=base.tokens,
-                    open_calls=[],
-                    rollback=left,
-                    updated_at=now(),
-                )
-            except StaleError:
-                continue
-            return RolledBack(head_message_id=to_message_id, excluded_message_ids=self._excluded(changed, left))
-        raise ConflictError("Somebody else is changing this conversation.")
+            changed = self._store.update(
+                state,
+                head=base.parent,
+                head_message_id=to_message_id,
+                branch_tokens=base.tokens,
+                open_calls=[],
+                rollback=left,
+                updated_at=now(),
+            )
+            return changed, left
+
+        moved = table.retried(attempt, "Somebody else is changing this conversation.", ATTEMPTS)
+        return RolledBack(head_message_id=to_message_id, excluded_message_ids=self._excluded(*moved) if moved else [])
 
     def _excluded(self, state: ConversationState, done: Rollback) -> list[str]:
         """The messages of the branch that was left which are not on the one that was taken up."""

@@ -56,6 +56,7 @@ from tidemark.models.ports import (
 )
 from tidemark.observability import logger, where
 from tidemark.privacy import traces
+from tidemark.storage import table
 from tidemark.storage.table import StaleError
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Caller
@@ -314,16 +315,15 @@ class TurnService:
 
     def notice(self, caller: Caller, conversation_id: str, text: str) -> ConversationState:
         """Says something to the people who look at the conversation; no model ever reads it."""
-        for _ in range(COMMIT_ATTEMPTS):
+
+        def attempt() -> ConversationState:
             state = self._access.find(caller, conversation_id)
             base = self._history.base(state, False, None)
             draft = Draft(role="notice", kind="notice", content=text, tokens=0, created_at=now())
-            try:
-                state, _ = self._store.append(state, base.parent, base.parent_id, [draft], branch_tokens=base.tokens)
-            except StaleError:
-                continue
-            return state
-        raise ConflictError("Too many writers at the same time.")
+            changed, _ = self._store.append(state, base.parent, base.parent_id, [draft], branch_tokens=base.tokens)
+            return changed
+
+        return table.retried(attempt, "Too many writers at the same time.", COMMIT_ATTEMPTS)
 
     # the model
     def _own_tools(self, setting: Setting, body: TurnBody, given: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:

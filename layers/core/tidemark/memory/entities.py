@@ -29,7 +29,7 @@ from tidemark.memory.records import (
 from tidemark.memory.scope import Scope
 from tidemark.memory.secrets import redact, redact_properties
 from tidemark.memory.store import MemoryStore, View, Writes
-from tidemark.storage.table import StaleError
+from tidemark.storage import table
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Actor, Caller
 
@@ -38,13 +38,8 @@ ATTEMPTS = 8
 
 
 def retried(attempt: Callable[[], T]) -> T:
-    """Does a change again from what the other writer left. Raises ConflictError when others always were first."""
-    for _ in range(ATTEMPTS):
-        try:
-            return attempt()
-        except StaleError:
-            continue
-    raise ConflictError("Somebody else is changing the same memory.")
+    """A change of memory, done again from what the other writer left. Raises ConflictError."""
+    return table.retried(attempt, "Somebody else is changing the same memory.", ATTEMPTS)
 
 
 def entity_tag(entity: StoredEntity) -> str:

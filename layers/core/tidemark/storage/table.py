@@ -4,7 +4,7 @@ A record is a pydantic model, stored as JSON in `data`; what DynamoDB itself mus
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -15,7 +15,10 @@ from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
+from tidemark.errors import ConflictError
+
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 Key = tuple[str, str]
 
@@ -85,6 +88,15 @@ class Item(Model):
 
 class StaleError(Exception):
     """A condition of a write did not hold: somebody else wrote first. Nothing of the write took place."""
+
+
+def retried(attempt: Callable[[], T], refusal: str, attempts: int) -> T:
+    """Does a change again from what the other writer left, as often as `attempts`. `attempt` reads, then writes on a condition, and does
+    nothing else. Raises ConflictError with `refusal` when others always were first."""
+    for _ in range(attempts):
+        with suppress(StaleError):
+            return attempt()
+    raise ConflictError(refusal)
 
 
 def connect(table_name: str, region: str) -> None:

@@ -8,7 +8,7 @@ from tidemark.etags import check, etag
 from tidemark.ids import is_id, new_id
 from tidemark.requests import merged
 from tidemark.storage import keys, table
-from tidemark.storage.table import Item, StaleError
+from tidemark.storage.table import Item
 from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import Agent, AgentBody, AgentPatch, KnowledgeBase, KnowledgeBaseBody, KnowledgeBasePatch
@@ -47,19 +47,20 @@ class Registry(Generic[R]):
 
     def _patch(self, caller: Caller, id: str, changes: dict[str, Any], if_match: str | None) -> R:
         caller.need("admin")
-        for _ in range(5):
+
+        def attempt() -> R:
             item = self._item(caller.tenant_id, id)
             stored = item.read(self.model)
             check(if_match, etag(stored))
             changed = self.model.model_validate({**merged(stored.model_dump(), changes), "updated_at": now()})
-            new = table.item((item.pk, item.sk), changed, kind=self.noun, version=int(item.version or 0) + 1)
-            try:
-                table.put(new, Item.version == item.version)
-            except StaleError:
-                continue
-            audit.record(caller, f"{self.noun}.change", id, fields=sorted(changes))
+            table.put(
+                table.item((item.pk, item.sk), changed, kind=self.noun, version=int(item.version or 0) + 1), Item.version == item.version
+            )
             return changed
-        raise ConflictError("Somebody else is changing this.")
+
+        changed = table.retried(attempt, "Somebody else is changing this.", 5)
+        audit.record(caller, f"{self.noun}.change", id, fields=sorted(changes))
+        return changed
 
     def delete(self, caller: Caller, id: str, if_match: str | None) -> None:
         caller.need("admin")

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tidemark.clock import iso, now
-from tidemark.errors import ConflictError, NotFoundError
+from tidemark.errors import NotFoundError
 from tidemark.etags import check, etag
 from tidemark.ids import is_id, new_id
 from tidemark.requests import merged
 from tidemark.storage import keys, table
-from tidemark.storage.table import Item, StaleError
+from tidemark.storage.table import Item
 from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import (
@@ -89,16 +89,14 @@ class TenantService:
         return public(tenant)
 
     def _change(self, tenant_id: str, changes: Changes) -> StoredTenant:
-        for _ in range(5):
+        def attempt() -> StoredTenant:
             item = self._stored(tenant_id)
             stored = item.read(StoredTenant)
             changed = stored.model_copy(update=changes(stored))
-            try:
-                table.put(self._item(changed, int(item.version or 0) + 1), Item.version == item.version)
-            except StaleError:
-                continue
+            table.put(self._item(changed, int(item.version or 0) + 1), Item.version == item.version)
             return changed
-        raise ConflictError("Somebody else is changing this tenant.")
+
+        return table.retried(attempt, "Somebody else is changing this tenant.", 5)
 
     def close(self, tenant_id: str) -> None:
         """From now on no token of the tenant opens anything. Raises NotFoundError."""
