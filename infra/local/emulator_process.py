@@ -3,14 +3,12 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import boto3
-import httpx
 
 from infra.local import processes
 from infra.local.progress import Failure
@@ -70,7 +68,8 @@ class Emulator:
                 start_new_session=True,
             )
         processes.record(self._record, self._process.pid, port=self.port)
-        self._wait()
+        if not processes.answers(f"{self.endpoint}/_ministack/health", 60, self.died):
+            raise Failure(f"The emulator did not start; its log: {self._log}")
 
     def end_leftover(self) -> bool:
         return processes.end_leftover(self._record, f"{MARK} {self._settings.state}")
@@ -97,15 +96,3 @@ class Emulator:
             aws_access_key_id="test",
             aws_secret_access_key="test",  # noqa: S106
         )
-
-    def _wait(self, seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if self.died():
-                break
-            try:
-                if httpx.get(f"{self.endpoint}/_ministack/health", timeout=2, trust_env=False).is_success:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.05)
-        raise Failure(f"The emulator did not start; its log: {self._log}")

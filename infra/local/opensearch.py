@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
-
-import httpx
 
 from infra.local import processes
 from infra.local.progress import Failure, Progress
@@ -344,15 +341,9 @@ class Server:
         return {"user": _UNPRIVILEGED, "group": group, "extra_groups": []}
 
     def _await(self, address: str, patience: float) -> None:
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            if self._process is not None and self._process.poll() is not None:
-                break
-            try:
-                if httpx.get(f"{address}/_cluster/health?wait_for_status=yellow&timeout=5s", timeout=6, trust_env=False).is_success:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.2)
+        health = f"{address}/_cluster/health?wait_for_status=yellow&timeout=5s"
+        if processes.answers(health, patience, lambda: self._process is not None and self._process.poll() is not None, patience=6):
+            return
         self.stop()
         raise Failure(f"OpenSearch did not start; its log: {self._log}\n{_tail(self._log)}")
 

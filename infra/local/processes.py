@@ -7,8 +7,12 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+
+import httpx
 
 from infra.local.progress import Failure
 
@@ -88,6 +92,17 @@ def end_leftover(path: Path, mark: str, patience: float = 10.0) -> bool:
             deadline = float("inf")
         time.sleep(0.05)
     return True
+
+
+def answers(url: str, seconds: float, died: Callable[[], bool], *, patience: float = 2) -> bool:
+    """Waits until a server that was just started answers well; false when it died or the time is over. `patience`: seconds for one try."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not died():
+        with suppress(httpx.TransportError):
+            if httpx.get(url, timeout=patience, trust_env=False).is_success:
+                return True
+        time.sleep(0.05)
+    return False
 
 
 def stop(process: subprocess.Popen[bytes], patience: float = 20.0) -> None:

@@ -11,8 +11,9 @@ from tidemark.conversations.context import ContextService, RecallItem
 from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.words import Match, excerpt, match
-from tidemark.errors import ForbiddenError, UnavailableError
-from tidemark.search.port import IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
+from tidemark.errors import ForbiddenError
+from tidemark.search import asking
+from tidemark.search.port import Query, SearchIndex
 from tidemark.storage import keys
 from tidemark.tenancy import audit
 from tidemark.tenancy.caller import Caller
@@ -121,10 +122,7 @@ class SessionSearch:
             ARM_LIMIT,
             conversation_ids=frozenset(conversations or ()),
         )
-        try:
-            candidates = self._index().search(query)
-        except (SearchUnavailableError, IndexModelMismatchError) as exc:
-            raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc
+        candidates = asking.candidates(self._index, query)
         stored = self._store.messages(state.tenant_id, [(one.conversation_id, one.id) for one in candidates])
         loaded = self._store.load(state.tenant_id, [message for message in stored if message.role != "notice"])
         found = [(message, matched) for message in loaded if (matched := match(message.content, words))]

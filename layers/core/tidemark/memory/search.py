@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from tidemark.clock import Time, now
 from tidemark.conversations.model import StoredMessage
 from tidemark.conversations.store import ConversationStore
-from tidemark.errors import UnavailableError
 from tidemark.memory.calibration import Calibration
 from tidemark.memory.dates import TimeFilter, time_filter
 from tidemark.memory.graph import MAX_SEEDS, Bounds, Direction, Edges, walk
@@ -40,7 +39,8 @@ from tidemark.memory.store import MemoryStore, View
 from tidemark.models.ports import Embedder, ModelError
 from tidemark.observability import metrics
 from tidemark.requests import Body, Number
-from tidemark.search.port import Candidate, IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
+from tidemark.search import asking
+from tidemark.search.port import Candidate, Query, SearchIndex, SearchUnavailableError
 from tidemark.storage.table import StaleError
 from tidemark.tenancy.model import MemorySettings
 
@@ -173,7 +173,8 @@ class MemorySearch:
         candidates: list[Candidate] = []
         entities: dict[str, StoredEntity] = {}
         for scope in scopes:
-            found = self._candidates(
+            found = asking.candidates(
+                self._index,
                 Query(
                     tenant_id, scope.key, "memory", question.text, MEMORY_CANDIDATES, question.vector,
                     entity_types=types, updated_from=since, speaker=speaker,
@@ -216,14 +217,6 @@ class MemorySearch:
         relations = self._store.relations_at(tenant_id, scope, entity.id)
         return not relations or any(relation.holds(at) for relation in relations)
 
-    def _candidates(self, query: Query) -> list[Candidate]:
-        """Raises UnavailableError: an index that is away is no empty answer. A turn goes on without it."""
-        try:
-            return self._index().search(query)
-        except (SearchUnavailableError, IndexModelMismatchError) as exc:
-            metrics.add_metric("SearchUnavailable", MetricUnit.Count, 1)
-            raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc
-
     # raw messages
     def messages(
         self, tenant_id: str, owners: Sequence[tuple[str, str]], question: Question, *, limit: int, speaker: str | None = None
@@ -233,7 +226,8 @@ class MemorySearch:
         calibration, span = self._calibration(), question.span
         found: list[MessageFound] = []
         for owner, scope in owners:
-            candidates = self._candidates(
+            candidates = asking.candidates(
+                self._index,
                 Query(
                     tenant_id, owner, "message", question.text, MESSAGE_CANDIDATES, question.vector,
                     speaker=speaker, neighbours=MESSAGE_NEIGHBOURS,

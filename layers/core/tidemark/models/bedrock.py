@@ -35,9 +35,9 @@ from tidemark.models.ports import (
     Usage,
 )
 from tidemark.models.registry import lookup
-from tidemark.models.rendering import calls_of, schema_instruction, words
+from tidemark.models.rendering import calls_of, json_object, schema_instruction, words
 from tidemark.models.retries import seconds_left, with_retries
-from tidemark.models.vectors import unit
+from tidemark.models.vectors import EMPTY_TEXT, RemoteEmbedder, unit
 
 THROTTLED = frozenset(("ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"))
 UNAVAILABLE = frozenset(
@@ -356,22 +356,12 @@ DIMENSIONS = {"amazon.titan-embed-text-v2:0": 1024, "cohere.embed-english-v3": 1
 TITAN_DIMENSIONS = (256, 512, 1024)
 
 
-class BedrockEmbedder:
+class BedrockEmbedder(RemoteEmbedder):
     """Titan Text Embeddings v2 and Cohere Embed."""
 
     def __init__(self, client: Clients, model_id: str, dimension: int | None = None) -> None:
-        self._client, self._model = client, model_id
-        self._dimension = dimension or DIMENSIONS.get(model_id)
-
-    @property
-    def model_id(self) -> str:
-        return self._model
-
-    @property
-    def dimension(self) -> int:
-        if self._dimension is None:
-            self._dimension = len(self.embed_query(EMPTY))
-        return self._dimension
+        super().__init__(model_id, dimension or DIMENSIONS.get(model_id))
+        self._client = client
 
     def embed_query(self, text: str) -> list[float]:
         return self._embed([text], "search_query")[0]
@@ -380,7 +370,7 @@ class BedrockEmbedder:
         return self._embed(texts, "search_document")
 
     def _embed(self, texts: Sequence[str], use: str) -> list[list[float]]:
-        clean = [text[:LONGEST_TEXT] if text.strip() else EMPTY for text in texts]
+        clean = [text[:LONGEST_TEXT] if text.strip() else EMPTY_TEXT for text in texts]
         if "cohere." in self._model:
             batches = [clean[start : start + COHERE_BATCH] for start in range(0, len(clean), COHERE_BATCH)]
             return [vector for batch in batches for vector in self._cohere(batch, use)]
@@ -405,13 +395,9 @@ class BedrockEmbedder:
             answer = self._client(READ_SECONDS[1]).invoke_model(
                 modelId=self._model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
-            found = json.loads(answer["body"].read())
+            data = answer["body"].read()
         except ClientError as exc:
             raise _error(exc, None) from exc
         except (BotoCoreError, HTTPClientError, OSError) as exc:
             raise ModelUnavailableError("the embedder cannot be reached") from exc
-        except ValueError as exc:
-            raise ModelMalformedError("an answer that is no JSON") from exc
-        if not isinstance(found, dict):
-            raise ModelMalformedError("an answer that is no JSON object")
-        return found
+        return json_object(data)

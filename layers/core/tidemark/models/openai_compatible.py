@@ -33,15 +33,14 @@ from tidemark.models.ports import (
     Usage,
 )
 from tidemark.models.registry import lookup
-from tidemark.models.rendering import calls_of, schema_instruction, words
+from tidemark.models.rendering import calls_of, json_object, schema_instruction, words
 from tidemark.models.retries import seconds_left, with_retries
-from tidemark.models.vectors import unit
+from tidemark.models.vectors import EMPTY_TEXT, RemoteEmbedder, unit
 
 CONNECT_SECONDS = 5.0
 LONGEST_SECONDS = 180.0  # of a call without a deadline
 EMBEDDING_BATCH = 64
 EMBEDDING_SECONDS = 20.0
-EMPTY_TEXT = "-"  # servers refuse an empty text; it still gets a vector
 TOO_LONG = frozenset(
     (
         "context_length_exceeded",
@@ -155,7 +154,7 @@ def _name(name: str) -> str:
 # the answer
 def _whole(request: ModelRequest, response: httpx.Response) -> Iterator[TextDelta | ModelResponse]:
     response.read()
-    found = _object(response.content)
+    found = json_object(response.content)
     if "error" in found:
         raise _told(found["error"], response)
     choice = _choice(found)
@@ -183,7 +182,7 @@ def _streamed(request: ModelRequest, response: httpx.Response) -> Iterator[TextD
         if data == b"[DONE]":
             done = True
             break
-        last = _object(data)
+        last = json_object(data)
         if last.get("error"):
             raise _told(last["error"], response)
         usage = _usage(last) or usage
@@ -297,16 +296,6 @@ class _Calls:
 
     def read(self) -> tuple[ToolCall, ...]:
         return calls_of((call.id, call.name, "".join(call.arguments)) for call in self._calls)
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as exc:
-        raise ModelMalformedError("an answer that is no JSON") from exc
-    if not isinstance(found, dict):
-        raise ModelMalformedError("an answer that is no JSON object")
-    return found
 
 
 def _choice(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -432,23 +421,12 @@ def _break(response: httpx.Response) -> None:
 
 
 # embeddings
-class OpenAICompatibleEmbedder:
+class OpenAICompatibleEmbedder(RemoteEmbedder):
     """Embeddings of one base URL, made unit vectors. A dimension that is given is asked for; else it is the model's own."""
 
     def __init__(self, base_url: str, api_key: str, model_id: str, dimension: int | None = None) -> None:
-        self._http = _client(base_url, api_key)
-        self._model, self._wanted = model_id, dimension
-        self._dimension = dimension or DIMENSIONS.get(model_id)
-
-    @property
-    def model_id(self) -> str:
-        return self._model
-
-    @property
-    def dimension(self) -> int:
-        if self._dimension is None:
-            self._dimension = len(self.embed_query(EMPTY_TEXT))
-        return self._dimension
+        super().__init__(model_id, dimension or DIMENSIONS.get(model_id))
+        self._http, self._wanted = _client(base_url, api_key), dimension
 
     def embed_query(self, text: str) -> list[float]:
         return self.embed_passages([text])[0]
@@ -466,7 +444,7 @@ class OpenAICompatibleEmbedder:
         if response.status_code != 200:
             failure = _failure(response, {})
             raise failure
-        return _vectors(_object(response.content), len(texts), self._dimension)
+        return _vectors(json_object(response.content), len(texts), self._dimension)
 
 
 def _vectors(found: Mapping[str, Any], count: int, dimension: int | None) -> list[list[float]]:

@@ -35,17 +35,20 @@ def schema_instruction(schema: dict[str, Any]) -> str:
     return f"Answer with one JSON object and nothing else. It has to match this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
 
 
+def json_object(data: str | bytes, told: str = "an answer that is") -> dict[str, Any]:
+    """What a provider or its model wrote. Raises ModelMalformedError for what is no JSON object; `told` names it."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as exc:
+        raise ModelMalformedError(f"{told} no JSON") from exc
+    if not isinstance(found, dict):
+        raise ModelMalformedError(f"{told} no JSON object")
+    return found
+
+
 def arguments_of(text: str) -> dict[str, Any]:
     """A call's arguments. Raises ModelMalformedError for what is no JSON object."""
-    if not text.strip():
-        return {}
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise ModelMalformedError("the arguments of a tool call are no JSON") from exc
-    if not isinstance(found, dict):
-        raise ModelMalformedError("the arguments of a tool call are no JSON object")
-    return found
+    return json_object(text, "the arguments of a tool call are") if text.strip() else {}
 
 
 def calls_of(found: Iterable[tuple[str, str, str]]) -> tuple[ToolCall, ...]:

@@ -1,8 +1,31 @@
 """Vectors as the index takes them."""
 
 import math
+from abc import ABC, abstractmethod
 
 from tidemark.models.ports import ModelMalformedError
+
+EMPTY_TEXT = "-"  # providers refuse a blank text; it still gets a vector
+
+
+class RemoteEmbedder(ABC):
+    """What embedders of a provider share: the model's name, and its dimension as given, as known, or as its first vector has it."""
+
+    def __init__(self, model_id: str, dimension: int | None) -> None:
+        self._model, self._dimension = model_id, dimension
+
+    @property
+    def model_id(self) -> str:
+        return self._model
+
+    @property
+    def dimension(self) -> int:
+        if self._dimension is None:
+            self._dimension = len(self.embed_query(EMPTY_TEXT))
+        return self._dimension
+
+    @abstractmethod
+    def embed_query(self, text: str) -> list[float]: ...
 
 
 def unit(values: object) -> list[float]:

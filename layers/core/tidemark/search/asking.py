@@ -1,0 +1,18 @@
+"""Asking the index on behalf of a request."""
+
+from collections.abc import Callable
+
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tidemark.errors import UnavailableError
+from tidemark.observability import metrics
+from tidemark.search.port import Candidate, IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
+
+
+def candidates(index: Callable[[], SearchIndex], query: Query) -> list[Candidate]:
+    """Raises UnavailableError: an index that is away is no empty answer. A turn goes on without it."""
+    try:
+        return index().search(query)
+    except (SearchUnavailableError, IndexModelMismatchError) as exc:
+        metrics.add_metric("SearchUnavailable", MetricUnit.Count, 1)
+        raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc
