@@ -1,19 +1,12 @@
 """One new account for each test."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.support.world import World, world
+from tests.support.fixtures import ada, aws, model
+
+__all__ = ["ada", "aws", "model"]
 
 
 @pytest.fixture(autouse=True)
 def _no_network(no_network: None) -> None:
     """moto answers inside the process; nothing may reach for AWS."""
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made

@@ -23,11 +23,6 @@ def model(aws: World) -> ScriptedModel:
     return scripted
 
 
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 def small(aws: World, client: Client, **config: Any) -> str:
     body = {"name": "S", "context_compression_config": {"context_window": 4000, "tail_max_tokens": 300, **config}}
     agent = aws.user(client.caller.tenant_id).post("/v1/agents", body)["id"]

@@ -10,11 +10,6 @@ SECRET = "heliotrope"
 
 
 @pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
-@pytest.fixture
 def bob(aws: World, ada: Client) -> Client:
     return aws.key(ada.caller.tenant_id, "bob")
 

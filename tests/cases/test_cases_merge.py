@@ -2,14 +2,7 @@
 
 from typing import Any
 
-import pytest
-
 from tests.support.world import Client, World
-
-
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
 
 
 def remember(client: Client, text: str) -> list[Any]:

@@ -10,11 +10,6 @@ from tests.support.world import BUCKET, Client, World
 AWKWARD = ["a#b", "a/b", "..", "ten_x#c#y", "🙂", "检索", " ", "x" * 256, "a&b=c", "%2F", '"quoted"', "s.abc"]
 
 
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 def test_a_conversation_answers_all_its_fields(ada: Client) -> None:
     made = ada.post(
         "/v1/conversations",

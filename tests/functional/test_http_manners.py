@@ -10,11 +10,6 @@ from tests.support import events
 from tests.support.world import Answer, Client, World, new_process
 
 
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 # problems
 def test_every_problem_has_the_same_shape(aws: World, ada: Client) -> None:
     member = aws.user(ada.caller.tenant_id, "member")

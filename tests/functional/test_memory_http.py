@@ -7,11 +7,6 @@ import pytest
 from tests.support.world import Client, World
 
 
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 def entity(client: Client, name: str, entity_type: str = "concept", **more: Any) -> Any:
     return client.post("/v1/memories/entities", {"name": name, "entity_type": entity_type, **more})
 

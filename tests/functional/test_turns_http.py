@@ -11,18 +11,6 @@ from tests.support.world import Client, World, use
 TOOLS = [{"name": "weather", "description": "Weather of a city", "parameters": {"type": "object"}}]
 
 
-@pytest.fixture
-def model(aws: World) -> ScriptedModel:
-    scripted = ScriptedModel()
-    use(aws.patch, "model", scripted)
-    return scripted
-
-
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 def test_a_turn_sends_the_branch_and_stores_question_and_answer_side_by_side(model: ScriptedModel, ada: Client) -> None:
     conversation = ada.conversation()
     model.enqueue("First answer.", "Second answer.")

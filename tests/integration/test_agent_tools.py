@@ -23,13 +23,6 @@ def aws(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def model(aws: World) -> ScriptedModel:
-    scripted = ScriptedModel()
-    use(aws.patch, "model", scripted)
-    return scripted
-
-
-@pytest.fixture
 def ada(aws: World, model: ScriptedModel) -> Client:
     return aws.key(aws.tenant(), "ada", scopes=("chat",))
 

@@ -39,11 +39,6 @@ def aws(tmp_path: Path, prefix: str) -> Iterator[World]:
         yield made
 
 
-@pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
 def remember(client: Client, name: str, **more: Any) -> str:
     made: str = client.post("/v1/memories/entities", {"name": name, "entity_type": "concept", **more})["id"]
     return made

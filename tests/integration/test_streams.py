@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,23 +18,10 @@ from functions.chat_stream import app as chat_stream
 from tests.support import events
 from tests.support.models import ScriptedModel
 from tests.support.streams import Streamed, send
-from tests.support.world import Answer, Client, World, use, world
+from tests.support.world import Answer, Client, World, use
 
 COMPLETIONS = "/v1/chat/completions"
 LOOKUP = {"name": "lookup", "description": "Looks up.", "parameters": {"type": "object"}}
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def model(aws: World) -> ScriptedModel:
-    scripted = ScriptedModel()
-    use(aws.patch, "model", scripted)
-    return scripted
 
 
 @pytest.fixture

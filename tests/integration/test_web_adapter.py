@@ -24,11 +24,6 @@ def aws(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def ada(aws: World) -> Client:
-    return aws.key(aws.tenant(), "ada")
-
-
-@pytest.fixture
 def adapter() -> Iterator[TestClient]:
     with TestClient(application(), base_url="http://127.0.0.1:8080") as client:
         yield client
