@@ -60,7 +60,7 @@ def main() -> None:
     os.environ.setdefault("AWS_REGION", boto3.Session().region_name or REGION)
     os.environ.update(_settings(arguments))
     if os.environ.get("TIDEMARK_SEARCH") != "opensearch":
-        sys.exit("This stack searches in the embedded index: remove its file while the stack is stopped, and import again.")
+        sys.exit("This stack searches in the embedded index: remove its file while the stack is stopped. The sweeper fills a new one.")
 
     from tidemark import bootstrap  # noqa: PLC0415 - reads the environment
 

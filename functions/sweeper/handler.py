@@ -12,7 +12,6 @@ MOST = 500  # a run; the next one goes on
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     woken = bootstrap.extraction().sweep(now(), MOST)
-    drift = bootstrap.drift()
-    repaired = drift.check() if drift is not None else 0
+    repaired = bootstrap.drift().check()
     logger.info("swept", woken=woken, repaired=repaired)
     return {"woken": woken, "repaired": repaired}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tidemark.search.embedded import EmbeddedIndex
-from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Query, SearchIndex
+from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Placed, Query, SearchIndex
 
 from tests.support import opensearch
 
@@ -419,6 +419,28 @@ def test_scores_stay_right_after_many_changes(index: SearchIndex) -> None:
         index.upsert([memory("one", "tea and coffee"), memory("two", "tea")])
         index.delete("ten", [f"x{n}" for n in range(1, 20)])
     assert sorted(ask(index, "tea coffee", vector=direction(1)), key=lambda c: c.id) == before
+
+
+# Against the table
+
+
+def test_what_the_index_lacks_or_holds_in_an_older_state_or_without_vector_is_stale(index: SearchIndex) -> None:
+    held, older, blind = memory("held"), memory("older"), memory("blind")
+    index.upsert([held, older, replace(blind, vector=None), memory("foreign", tenant_id="ten2")])
+    newer = replace(older, updated_at=NOON + timedelta(microseconds=1))
+    asked = [held, newer, blind, memory("absent"), memory("foreign")]
+    assert {one.id for one in index.stale(asked)} == {"older", "blind", "absent", "foreign"}
+    assert index.stale([replace(held, updated_at=NOON - timedelta(days=1))]) == []
+    assert index.stale([]) == []
+
+
+def test_a_sample_says_where_the_things_behind_it_should_be(index: SearchIndex) -> None:
+    index.upsert([memory("a", conversation_id="con"), message("b", tenant_id="ten2", scope="bo")])
+    assert sorted(index.sample(5), key=lambda one: one.id) == [
+        Placed("ten", "ada", "memory", "con", "a", NOON),
+        Placed("ten2", "bo", "message", "con", "b", NOON),
+    ]
+    assert len(index.sample(1)) == 1
 
 
 # Several at once

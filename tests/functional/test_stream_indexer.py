@@ -4,10 +4,10 @@ import copy
 from typing import Any
 
 import pytest
-from tidemark import bootstrap
+from tidemark import bootstrap, clock
 from tidemark.search.port import Query, SearchUnavailableError
 
-from tests.support import events
+from tests.support import events, metrics
 from tests.support.world import Client, World
 
 
@@ -132,6 +132,28 @@ def test_messages_are_indexed_and_a_deleted_conversation_is_not(aws: World, ada:
     assert indexed(ada, "mast", "message") == []
     deliver(aws, written)  # late records of what is gone bring nothing back
     assert indexed(ada, "mast", "message") == []
+
+
+def test_the_lag_of_search_is_measured_from_the_oldest_change_of_a_batch(
+    aws: World, ada: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember(ada, "heliotrope")
+    changes = aws.changes()
+    written = int(clock.now().timestamp())
+    aws.clock.forward(minutes=5)
+    deliver(aws, [one | {"ApproximateCreationDateTime": written + place} for place, one in enumerate(changes)])
+    assert metrics.told(capsys, "IndexLag") == [pytest.approx(300, abs=10)]
+    deliver(aws, [])
+    assert metrics.told(capsys, "IndexLag") == []
+
+
+def test_a_batch_that_was_not_indexed_has_no_lag_yet(aws: World, ada: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    remember(ada, "heliotrope")
+    [first, *_] = aws.changes()
+    first["NewImage"]["data"] = {"S": "{not json"}
+    first["NewImage"]["kind"] = {"S": "entity"}
+    assert deliver(aws, [first]) == [first["SequenceNumber"]]
+    assert metrics.told(capsys, "IndexLag") == []
 
 
 def test_a_counter_alone_indexes_nothing(aws: World, ada: Client) -> None:

@@ -1,21 +1,20 @@
-"""A new index beside the one that serves, and the comparison of table and index, on a real OpenSearch."""
+"""A new index beside the one that serves, on a real OpenSearch."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import pytest
 from tidemark import bootstrap
-from tidemark.memory.reindex import Drift, Reindex
+from tidemark.memory.reindex import Reindex
 from tidemark.memory.scope import Scope
 from tidemark.search.opensearch import OpenSearchIndex
 from tidemark.search.port import IndexModelMismatchError, Query
 
 from tests.support import opensearch
 from tests.support.models import HashEmbedder
-from tests.support.world import TABLE, Client, World, new_process, use, world
+from tests.support.world import Client, World, new_process, use, world
 
 pytestmark = pytest.mark.opensearch
 
@@ -121,36 +120,8 @@ def test_another_embedding_model_is_refused_until_it_has_an_index_of_its_own(aws
 
 
 def mended() -> int:
-    drift: Drift | None = bootstrap.drift()
-    assert drift is not None
     bootstrap.opensearch_index().refresh()
-    return drift.check()
-
-
-def test_the_sweeper_brings_back_what_the_index_lost_and_removes_what_the_table_lost(aws: World, ada: Client) -> None:
-    lost, kept, deleted, orphan = (remember(ada, f"heliotrope {name}") for name in ("one", "two", "three", "four"))
-    aws.index()
-    bootstrap.indexing().remove({ada.caller.tenant_id: [lost]})
-    ada.delete(f"/v1/memories/entities/{deleted}")
-    [item] = [item for item in aws.items() if item["sk"] == f"e#{orphan}"]
-    boto3.resource("dynamodb").Table(TABLE).delete_item(Key={"pk": item["pk"], "sk": item["sk"]})
-    aws.changes()  # the stream's records are lost
-    assert set(found(ada, "heliotrope")) == {kept, deleted, orphan}
-    aws.clock.forward(hours=1)
-    assert aws.invoke("sweeper", {})["repaired"] == 2  # a deletion's own mark in the table does not count
-    assert found(ada, "heliotrope") == {lost: True, kept: True}
-    assert mended() == 0
-
-
-def test_the_sweeper_leaves_to_the_stream_what_is_on_its_way(aws: World, ada: Client) -> None:
-    remember(ada, "heliotrope")
-    assert mended() == 0
-
-
-def test_the_sweeper_goes_on_without_the_index(aws: World, ada: Client) -> None:
-    aws.patch.setenv("TIDEMARK_OPENSEARCH_URL", "http://127.0.0.1:9")
-    use(aws.patch, "embedder", ToyEmbedder("model-a"))
-    assert aws.invoke("sweeper", {}) == {"woken": 0, "repaired": 0}
+    return bootstrap.drift().check()
 
 
 def test_an_index_that_is_going_is_written_to_no_more(aws: World, ada: Client) -> None:

@@ -14,10 +14,11 @@ from uuid import uuid4
 import pytest
 from tidemark.search.opensearch import OpenSearchIndex, Options
 from tidemark.search.opensearch_client import Endpoint, connect
-from tidemark.search.port import Candidate, Document, Query
+from tidemark.search.port import Candidate, Document, Placed, Query
 
 from infra.local import opensearch, processes
 from infra.local.progress import Progress
+from tests.support.world import World, world
 
 
 @cache
@@ -52,6 +53,14 @@ class SeenAtOnce(OpenSearchIndex):
         self.seen()
         return super().search(query)
 
+    def stale(self, documents: Sequence[Document]) -> list[Document]:
+        self.seen()
+        return super().stale(documents)
+
+    def sample(self, count: int) -> list[Placed]:
+        self.seen()
+        return super().sample(count)
+
     def seen(self) -> None:
         self._client.indices.refresh(index=self.pattern)
 
@@ -66,6 +75,20 @@ def indexes(model: str, dimension: int, **options: Any) -> Iterator[SeenAtOnce]:
     finally:
         client.indices.delete(index=f"{prefix}.*")
         client.close()
+
+
+@contextmanager
+def searched_world(directory: Path, search: str) -> Iterator[World]:
+    """An account of its own whose search is `embedded` or, under a prefix of its own, `opensearch`. What is written is seen at once."""
+    if search == "embedded":
+        with world(directory) as made:
+            yield made
+        return
+    prefix = f"test-{uuid4().hex[:12]}"
+    with world(directory, TIDEMARK_SEARCH=search, TIDEMARK_OPENSEARCH_URL=url(), TIDEMARK_OPENSEARCH_PREFIX=prefix) as made:
+        made.patch.setattr("tidemark.search.opensearch.OpenSearchIndex", SeenAtOnce)
+        yield made
+    drop(prefix)
 
 
 def drop(prefix: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
+from tidemark import observability
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
@@ -131,6 +132,18 @@ def test_event_sources_report_single_failures_and_give_up_somewhere() -> None:
     assert changes["BisectBatchOnFunctionError"] is True
     assert 0 < changes["MaximumRetryAttempts"] <= 100
     assert changes["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["IndexerDeadLetterQueue", "Arn"]}
+
+
+def test_search_that_is_behind_or_away_raises_an_alarm() -> None:
+    alarms = {(one["Namespace"], one["MetricName"]): one for one in of_type("AWS::CloudWatch::Alarm").values()}
+    lag = alarms[observability.NAMESPACE, "IndexLag"]
+    assert lag["Threshold"] == 30  # seconds until a write is searchable, by the contract
+    assert {one["Name"]: one["Value"] for one in lag["Dimensions"]} == {"service": observability.SERVICE}
+    assert (observability.NAMESPACE, "SearchUnavailable") in alarms
+    assert alarms["AWS/SQS", "ApproximateNumberOfMessagesVisible"]["Dimensions"][0]["Value"] == {
+        "Fn::GetAtt": ["IndexerDeadLetterQueue", "QueueName"]
+    }
+    assert all(one["TreatMissingData"] == "notBreaching" and "HasAlarmTopic" in str(one["AlarmActions"]) for one in alarms.values())
 
 
 def test_routes_fit_the_resource_policy_of_their_function() -> None:

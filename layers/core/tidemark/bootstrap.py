@@ -22,6 +22,7 @@ from tidemark.conversations.turns import TurnService
 from tidemark.http.idempotency import Idempotency
 from tidemark.memory.access import MemoryAccess
 from tidemark.memory.calibration import Calibration, background_texts, calibration_for, estimated
+from tidemark.memory.drift import Drift
 from tidemark.memory.entities import EntityService
 from tidemark.memory.extraction import Extraction
 from tidemark.memory.extractor import Extractor, RuleExtractor
@@ -57,7 +58,7 @@ from tidemark.work import WorkQueue
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from tidemark.memory.reindex import Drift, Reindex
+    from tidemark.memory.reindex import Reindex
     from tidemark.models.bedrock import Clients
     from tidemark.search.opensearch import OpenSearchIndex
 
@@ -153,13 +154,8 @@ def reindex() -> "Reindex":
 
 
 @cache
-def drift() -> "Drift | None":
-    """The comparison of table and index. The embedded index needs none: it shares the fate of the local table."""
-    if settings().search == "embedded":
-        return None
-    from tidemark.memory.reindex import Drift
-
-    return Drift(opensearch_index(), embedder, conversation_store(), work_queue())
+def drift() -> Drift:
+    return Drift(index, embedder, conversation_store(), work_queue())
 
 
 def calibration() -> Calibration:

@@ -5,12 +5,10 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from aws_lambda_powertools.metrics import MetricUnit
-
 from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.memory.records import StoredEntity
 from tidemark.models.ports import Embedder
-from tidemark.observability import metrics
+from tidemark.observability import measure
 from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
 from tidemark.search.port import Document, SearchIndex, SearchUnavailableError
 from tidemark.storage import keys
@@ -87,14 +85,14 @@ class Indexing:
         try:
             self.put([entity_document(tenant_id, entity) for entity in entities if entity.deleted_at is None], at_once=True)
         except SearchUnavailableError:
-            metrics.add_metric("IndexingDeferred", MetricUnit.Count, len(entities))
+            measure("IndexingDeferred", len(entities))
 
     def remove_quietly(self, tenant_id: str, ids: Sequence[str]) -> None:
         """On the request path: the table has forgotten already, the stream's reader finishes what fails here."""
         try:
             self._index().delete(tenant_id, ids)
         except SearchUnavailableError:
-            metrics.add_metric("IndexingDeferred", MetricUnit.Count, len(ids))
+            measure("IndexingDeferred", len(ids))
 
     def remove(self, removed: Mapping[str, Sequence[str]]) -> None:
         """Removes documents by tenant."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
-from aws_lambda_powertools.metrics import MetricUnit
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from tidemark.clock import Time, now
@@ -37,7 +36,7 @@ from tidemark.memory.records import Entity, Graph, StoredEntity
 from tidemark.memory.scope import Scope
 from tidemark.memory.store import MemoryStore, View
 from tidemark.models.ports import Embedder, ModelError
-from tidemark.observability import metrics
+from tidemark.observability import measure
 from tidemark.requests import Body, Number
 from tidemark.search import asking
 from tidemark.search.port import Candidate, Query, SearchIndex, SearchUnavailableError
@@ -145,7 +144,7 @@ class MemorySearch:
         try:
             vector = self._embedder().embed_query(text)
         except (SearchUnavailableError, ModelError):
-            metrics.add_metric("EmbedderUnavailable", MetricUnit.Count, 1)
+            measure("EmbedderUnavailable")
         span = time_filter(text, moment)
         if span is not None and span.session is not None and span.session < 0:
             span = None  # counted from the end, which needs the sessions of one conversation

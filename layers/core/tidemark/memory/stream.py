@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tidemark.clock import now
 from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.conversations.store import ConversationStore, messages_in
 from tidemark.memory.indexing import Indexing, entity_document, stored_document
 from tidemark.memory.records import StoredEntity
-from tidemark.observability import logger, where
+from tidemark.observability import logger, measure, where
 from tidemark.search.documents import EARLIER_TURNS
 from tidemark.search.port import Document
 from tidemark.work import Embed, WorkQueue
@@ -19,11 +23,12 @@ EMBED_TOGETHER = 16
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One record of the stream: the item before and after, None where there is none."""
+    """One record of the stream: the item before and after, None where there is none; `written` is when the table took the change."""
 
     sequence: str
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
+    written: datetime | None = None
 
 
 @dataclass
@@ -58,7 +63,7 @@ class StreamIndexer:
 
         Raises SearchUnavailableError while the index is away: the whole batch comes again.
         """
-        batch, failed = _Batch(), None
+        batch, failed, written = _Batch(), None, list[datetime]()
         for event in events:
             try:
                 self._read(event, batch)
@@ -66,11 +71,15 @@ class StreamIndexer:
                 logger.error("stream record not indexed", error=type(exc).__name__, where=where(exc), sequence=event.sequence)
                 failed = event.sequence
                 break
+            if event.written is not None:
+                written.append(event.written)
         late = self._indexing.put(list(batch.documents.values()), VECTOR_SECONDS)
         self._indexing.remove(batch.removed)
         for tenant_id, conversation_id in batch.conversations:
             self._indexing.remove_conversation(tenant_id, conversation_id)
         self._embed_later(late)
+        if written:
+            measure("IndexLag", max(0.0, (now() - min(written)).total_seconds()), MetricUnit.Seconds)
         return failed
 
     def _embed_later(self, documents: Sequence[Document]) -> None:

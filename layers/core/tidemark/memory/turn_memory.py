@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from aws_lambda_powertools.metrics import MetricUnit
-
 from tidemark.clock import now
 from tidemark.conversations.access import Setting
 from tidemark.conversations.assembly import RecalledBlock
@@ -26,7 +24,7 @@ from tidemark.memory.scope import Scope, may_learn, may_store_explicitly
 from tidemark.memory.search import Hit, MemorySearch, MessageFound, Question
 from tidemark.memory.store import MemoryStore
 from tidemark.models import tokenizer
-from tidemark.observability import logger, metrics, where
+from tidemark.observability import logger, measure, where
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import MemorySettings
 
@@ -67,7 +65,7 @@ class TurnMemory:
             lines = self._lines(tenant_id, scope, setting, state, question)
         except Exception as exc:  # noqa: BLE001 - recall never fails a turn
             logger.error("recall failed", error=type(exc).__name__, where=where(exc))
-            metrics.add_metric("RecallFailed", MetricUnit.Count, 1)
+            measure("RecallFailed")
             return RecalledBlock()
         return _block(lines, setting.memory.context_tokens, setting.model.factor)
 

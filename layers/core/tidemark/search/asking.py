@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-from aws_lambda_powertools.metrics import MetricUnit
-
 from tidemark.errors import UnavailableError
-from tidemark.observability import metrics
+from tidemark.observability import measure
 from tidemark.search.port import Candidate, IndexModelMismatchError, Query, SearchIndex, SearchUnavailableError
 
 
@@ -14,5 +12,5 @@ def candidates(index: Callable[[], SearchIndex], query: Query) -> list[Candidate
     try:
         return index().search(query)
     except (SearchUnavailableError, IndexModelMismatchError) as exc:
-        metrics.add_metric("SearchUnavailable", MetricUnit.Count, 1)
+        measure("SearchUnavailable")
         raise UnavailableError("Search is not available now.", code="search_unavailable", retryable=True) from exc

@@ -14,7 +14,7 @@ import apsw
 from tidemark.search import lexical
 from tidemark.search.documents import own_words
 from tidemark.search.lexical import LexicalHit
-from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Query
+from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Placed, Query
 from tidemark.search.sqlite import Database, rows
 from tidemark.search.text import fold, name_key, name_keys_in, query_words
 from tidemark.search.times import instant, moment
@@ -74,6 +74,15 @@ class EmbeddedIndex:
         self._check(query.vector)
         return self._database.read(lambda connection: _search(connection, query))
 
+    def stale(self, documents: Sequence[Document]) -> list[Document]:
+        return self._database.read(lambda connection: [one for one in documents if not _is_current(connection, one)])
+
+    def sample(self, count: int) -> list[Placed]:
+        statement = """SELECT d.tenant, p.scope, p.kind, d.conversation, d.id, d.updated
+            FROM documents d JOIN partitions p ON p.id = d.partition ORDER BY random() LIMIT ?"""
+        found = self._database.read(lambda connection: rows(connection, statement, (count,)))
+        return [Placed(tenant, scope, kind, conversation, id, moment(updated)) for tenant, scope, kind, conversation, id, updated in found]
+
     def _remove(self, where: str, *bindings: str) -> None:
         def work(connection: apsw.Connection) -> None:
             for (doc,) in rows(connection, f"SELECT doc FROM documents WHERE {where}", bindings):  # noqa: S608 - our own conditions
@@ -115,6 +124,11 @@ def _store(connection: apsw.Connection, document: Document) -> None:
             return
         _erase(connection, doc, keep_vector=document.vector is not None and place == partition)
     _insert(connection, document, partition, doc)
+
+
+def _is_current(connection: apsw.Connection, document: Document) -> bool:
+    found = rows(connection, "SELECT updated, has_vector FROM documents WHERE tenant = ? AND id = ?", (document.tenant_id, document.id))
+    return any(updated >= instant(document.updated_at) and has_vector for updated, has_vector in found)
 
 
 def _insert(connection: apsw.Connection, document: Document, partition: int, doc: int | None) -> None:

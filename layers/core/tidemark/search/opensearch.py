@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,7 +22,7 @@ from tidemark.observability import logger
 from tidemark.search.documents import own_words
 from tidemark.search.opensearch_client import AT_ONCE_SECONDS, SEARCH_SECONDS, WRITE_SECONDS, Breaker
 from tidemark.search.opensearch_question import Engine, Json, Question, exact, key_of, route, stored, unit
-from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Kind, Query, SearchUnavailableError
+from tidemark.search.port import Candidate, Document, IndexModelMismatchError, Placed, Query, SearchUnavailableError
 from tidemark.search.times import instant, moment, version
 
 LAYOUT = "1"  # of fields and of the words in them; another one is another index
@@ -52,18 +51,6 @@ class Target:
     name: str
     shards: int
     takes_vectors: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Where the thing behind a document should be."""
-
-    tenant: str
-    scope: str
-    kind: Kind
-    conversation: str
-    id: str
-    updated: datetime
 
 
 class OpenSearchIndex:
@@ -128,8 +115,7 @@ class OpenSearchIndex:
 
     # against the table
     def stale(self, documents: Sequence[Document]) -> list[Document]:
-        """Those that some index of our model lacks, holds in an older state, or holds without a vector. What was written in the last
-        second may be among them."""
+        """Of several indexes of our model each has to hold them."""
         wanted = {key_of(one.tenant_id, one.id): one for one in documents}
         stale: dict[str, Document] = {}
         for target in self._written() if wanted else []:
@@ -146,7 +132,6 @@ class OpenSearchIndex:
         return {key for hit in hits if hit.get("matched_queries") and hit["_source"]["updated"] >= updated[key := hit["_source"]["key"]]}
 
     def sample(self, count: int) -> list[Placed]:
-        """Documents by chance, to be looked for in the table."""
         self._written()
         query: Json = {"function_score": {"query": {"match_all": {}}, "random_score": {}}}
         body = {"size": count, "query": query, "_source": ["tenant", "scope", "kind", "conversation", "id", "updated"]}

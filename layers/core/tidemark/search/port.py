@@ -77,6 +77,18 @@ class Candidate:
     length: int = 0  # words of its key; 0 is unknown
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the thing behind a document should be, by what the index says of it."""
+
+    tenant: str
+    scope: str
+    kind: Kind
+    conversation: str
+    id: str
+    updated: datetime
+
+
 class IndexModelMismatchError(Exception):
     """The index holds vectors of another model or dimension: searching it would answer noise. Reindex, or configure that model."""
 
@@ -103,4 +115,13 @@ class SearchIndex(Protocol):
 
     def search(self, query: Query) -> list[Candidate]:
         """The union of the arms' candidates, each at most once, in no particular order."""
+        ...
+
+    def stale(self, documents: Sequence[Document]) -> list[Document]:
+        """Those that the index lacks, holds in an older state, or holds without a vector. What was written in the last second may be
+        among them."""
+        ...
+
+    def sample(self, count: int) -> list[Placed]:
+        """Documents of all tenants by chance, each at most once, to be looked for in the table."""
         ...
