@@ -4,8 +4,9 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
+import boto3
 import pytest
 from tidemark.clock import now
 from tidemark.models import retries
@@ -30,6 +31,14 @@ from tidemark.models.ports import (
     complete,
 )
 
+from tests.contract.model_providers import (
+    BedrockProvider,
+    EmulatedBedrockProvider,
+    Misbehaving,
+    OpenAIProvider,
+    Provider,
+    emulated_bedrock,
+)
 from tests.contract.model_servers import Reply, Server, frame, piece, serving, sse
 
 LOOKUP = ToolDefinition(name="lookup", description="Looks up.", parameters={"type": "object", "properties": {"id": {"type": "string"}}})
@@ -41,140 +50,39 @@ def asking(*messages: ModelMessage, **more: Any) -> ModelRequest:
     return ModelRequest(**{"purpose": "turn", "model_id": "served", "system": "Be brief.", "messages": given, "max_tokens": 100, **more})
 
 
-class Provider(Protocol):
-    """A service as one adapter meets it: how it is scripted to answer, and what it was asked."""
-
-    server: Server
-
-    def model(self) -> Model: ...
-    def says(self, *texts: str, finish: str = "stop", pause: float = 0.0, cut: bool = False) -> Reply: ...
-    def calls(self, *calls: tuple[str, str, str]) -> Reply: ...
-    def fails(self, kind: str, retry_after: str | None = None) -> Reply: ...
-    def sent(self) -> list[tuple[str, str]]: ...
-    def tools(self) -> list[str]: ...
-
-
-class OpenAIProvider:
-    def __init__(self, server: Server) -> None:
-        self.server = server
-
-    def model(self) -> Model:
-        return OpenAICompatibleModel(f"{self.server.url}/v1", "key")
-
-    def says(self, *texts: str, finish: str = "stop", pause: float = 0.0, cut: bool = False) -> Reply:
-        usage = {"prompt_tokens": 11, "completion_tokens": 7}
-        pieces = [piece({"content": text}) for text in texts]
-        end = [] if cut else [piece({}, finish), {"choices": [], "model": "served", "usage": usage}]
-        return Reply(sse(*pieces, *end, done=not cut), headers={"content-type": "text/event-stream"}, pause=pause, cut=cut)
-
-    def calls(self, *calls: tuple[str, str, str]) -> Reply:
-        pieces = []
-        for place, (call_id, name, arguments) in enumerate(calls):
-            half = len(arguments) // 2
-            for number, part in enumerate((arguments[:half], arguments[half:])):
-                # The id comes again with every piece, as some servers send it.
-                call = {"index": place, "id": call_id, "function": {"name": name if number == 0 else None, "arguments": part}}
-                pieces.append(piece({"tool_calls": [call]}))
-        return Reply(sse(*pieces, piece({}, "tool_calls")), headers={"content-type": "text/event-stream"})
-
-    def fails(self, kind: str, retry_after: str | None = None) -> Reply:
-        status, code = {
-            "throttled": (429, "rate_limit_exceeded"),
-            "unavailable": (503, "server_error"),
-            "too_long": (400, "context_length_exceeded"),
-            "refused": (403, "model_not_allowed"),
-        }[kind]
-        headers = {"retry-after": retry_after} if retry_after else {}
-        return Reply([json.dumps({"error": {"message": "no", "type": "error", "param": None, "code": code}}).encode()], status, headers)
-
-    def sent(self) -> list[tuple[str, str]]:
-        return [(message["role"], message.get("content") or "") for message in self.server.asked[-1]["messages"]]
-
-    def tools(self) -> list[str]:
-        return [tool["function"]["name"] for tool in self.server.asked[-1].get("tools", [])]
-
-
-class BedrockProvider:
-    def __init__(self, server: Server) -> None:
-        self.server = server
-
-    def model(self) -> Model:
-        return BedrockModel(clients("us-east-1", self.server.url))
-
-    def _stream(self, *events: tuple[str, dict[str, Any]], pause: float = 0.0, cut: bool = False) -> Reply:
-        headers = {"content-type": "application/vnd.amazon.eventstream"}
-        return Reply([frame(kind, payload) for kind, payload in events], headers=headers, pause=pause, cut=cut)
-
-    def says(self, *texts: str, finish: str = "stop", pause: float = 0.0, cut: bool = False) -> Reply:
-        stop = {"stop": "end_turn", "length": "max_tokens"}[finish]
-        usage = {"inputTokens": 8, "cacheReadInputTokens": 3, "outputTokens": 7, "totalTokens": 18}
-        deltas: list[tuple[str, dict[str, Any]]] = [
-            ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}) for text in texts
-        ]
-        end: list[tuple[str, dict[str, Any]]] = (
-            [] if cut else [("messageStop", {"stopReason": stop}), ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})]
-        )
-        return self._stream(("messageStart", {"role": "assistant"}), *deltas, *end, pause=pause, cut=cut)
-
-    def calls(self, *calls: tuple[str, str, str]) -> Reply:
-        events: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
-        for place, (call_id, name, arguments) in enumerate(calls):
-            half = len(arguments) // 2
-            started = {"contentBlockIndex": place, "start": {"toolUse": {"toolUseId": call_id, "name": name}}}
-            events.append(("contentBlockStart", started))
-            events += [
-                ("contentBlockDelta", {"contentBlockIndex": place, "delta": {"toolUse": {"input": part}}})
-                for part in (arguments[:half], arguments[half:])
-            ]
-            events.append(("contentBlockStop", {"contentBlockIndex": place}))
-        return self._stream(*events, ("messageStop", {"stopReason": "tool_use"}))
-
-    def fails(self, kind: str, retry_after: str | None = None) -> Reply:
-        status, code = {
-            "throttled": (429, "ThrottlingException"),
-            "unavailable": (503, "ServiceUnavailableException"),
-            "too_long": (400, "ValidationException"),
-            "refused": (403, "AccessDeniedException"),
-        }[kind]
-        headers = {"x-amzn-errortype": code} | ({"retry-after": retry_after} if retry_after else {})
-        return Reply([json.dumps({"message": "no"}).encode()], status, headers)
-
-    def sent(self) -> list[tuple[str, str]]:
-        asked = self.server.asked[-1]
-        system = [("system", block["text"]) for block in asked.get("system", []) if "text" in block]
-        return system + [(one["role"], "".join(block.get("text", "") for block in one["content"])) for one in asked["messages"]]
-
-    def tools(self) -> list[str]:
-        return [tool["toolSpec"]["name"] for tool in self.server.asked[-1].get("toolConfig", {}).get("tools", [])]
-
-
-@pytest.fixture(params=[OpenAIProvider, BedrockProvider], ids=["openai_compatible", "bedrock"])
-def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
-    with serving() as server:
-        made: Provider = request.param(server)
+
+
+@pytest.fixture(scope="session")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedBedrockProvider]:
+    with emulated_bedrock(tmp_path_factory.mktemp("bedrock")) as made:
         yield made
 
 
-@pytest.fixture(params=["openai_compatible", "bedrock", "offline"])
-def answering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    """Each adapter before a service that answers well."""
-    if request.param == "offline":
-        yield OfflineModel()
-        return
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
+@pytest.fixture(params=["openai_compatible", "bedrock"])
+def misbehaving(request: pytest.FixtureRequest) -> Iterator[Misbehaving]:
     with serving() as server:
-        provider: Provider = OpenAIProvider(server) if request.param == "openai_compatible" else BedrockProvider(server)
-        server.replies = [provider.says("At ", "nine.")]
-        yield provider.model()
+        yield OpenAIProvider(server) if request.param == "openai_compatible" else BedrockProvider(server)
 
 
-# all three
-def test_the_pieces_of_a_turn_are_its_text_and_the_response_comes_last(answering: Model) -> None:
-    events = list(answering.stream(asking()))
+@pytest.fixture(params=["openai_compatible", "bedrock", pytest.param("bedrock_emulator", marks=pytest.mark.emulator)])
+def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
+    if request.param == "bedrock_emulator":
+        made: EmulatedBedrockProvider = request.getfixturevalue("emulated")
+        made.server.asked.clear()
+        yield made
+        return
+    with serving() as server:
+        yield OpenAIProvider(server) if request.param == "openai_compatible" else BedrockProvider(server)
+
+
+# all of them
+def check_stream(model: Model) -> None:
+    events = list(model.stream(asking()))
     assert all(isinstance(event, TextDelta) for event in events[:-1])
     response = events[-1]
     assert isinstance(response, ModelResponse)
@@ -183,6 +91,15 @@ def test_the_pieces_of_a_turn_are_its_text_and_the_response_comes_last(answering
     assert response.usage.input_tokens > 0
     assert response.usage.output_tokens > 0
     assert response.model
+
+
+def test_the_pieces_of_a_turn_are_its_text_and_the_response_comes_last(provider: Provider) -> None:
+    provider.server.replies = [provider.says("At ", "nine.")]
+    check_stream(provider.model())
+
+
+def test_offline_the_pieces_of_a_turn_are_its_text_and_the_response_comes_last() -> None:
+    check_stream(OfflineModel())
 
 
 # those with a service behind them
@@ -197,9 +114,9 @@ def test_a_text_arrives_as_the_model_wrote_it(provider: Provider) -> None:
     assert complete(provider.model(), asking()).text == ODD_TEXT
 
 
-def test_an_answer_that_was_cut_at_its_limit_says_so(provider: Provider) -> None:
-    provider.server.replies = [provider.says("At", finish="length")]
-    assert complete(provider.model(), asking()).finish_reason == "length"
+def test_an_answer_that_was_cut_at_its_limit_says_so(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.says("At", finish="length")]
+    assert complete(misbehaving.model(), asking()).finish_reason == "length"
 
 
 def test_a_request_has_system_memory_summary_and_the_exact_words_in_this_order(provider: Provider) -> None:
@@ -272,56 +189,56 @@ def test_a_tool_round_goes_back_whole(provider: Provider) -> None:
     ],
 )
 def test_failures_are_typed_and_only_transient_ones_tried_again(
-    provider: Provider, kind: str, error: type[Exception], attempts: int
+    misbehaving: Misbehaving, kind: str, error: type[Exception], attempts: int
 ) -> None:
-    provider.server.replies = [provider.fails(kind)]
+    misbehaving.server.replies = [misbehaving.fails(kind)]
     with pytest.raises(error):
-        complete(provider.model(), asking())
-    assert len(provider.server.asked) == attempts
+        complete(misbehaving.model(), asking())
+    assert len(misbehaving.server.asked) == attempts
 
 
-def test_a_request_over_the_window_is_told_as_such(provider: Provider) -> None:
-    provider.server.replies = [provider.fails("too_long")]
+def test_a_request_over_the_window_is_told_as_such(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.fails("too_long")]
     long = ModelMessage(role="user", content="word " * 40_000)
     with pytest.raises(ModelContextTooLongError):
-        complete(provider.model(), asking(long))
-    assert len(provider.server.asked) == 1
+        complete(misbehaving.model(), asking(long))
+    assert len(misbehaving.server.asked) == 1
 
 
-def test_a_summary_is_asked_for_once_because_its_caller_counts(provider: Provider) -> None:
-    provider.server.replies = [provider.fails("unavailable")]
+def test_a_summary_is_asked_for_once_because_its_caller_counts(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.fails("unavailable")]
     with pytest.raises(ModelUnavailableError):
-        complete(provider.model(), asking(purpose="summary"))
-    assert len(provider.server.asked) == 1
+        complete(misbehaving.model(), asking(purpose="summary"))
+    assert len(misbehaving.server.asked) == 1
 
 
-def test_a_service_that_recovers_is_not_noticed(provider: Provider) -> None:
-    provider.server.replies = [provider.fails("throttled", "0.2"), provider.fails("unavailable"), provider.says("At nine.")]
+def test_a_service_that_recovers_is_not_noticed(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.fails("throttled", "0.2"), misbehaving.fails("unavailable"), misbehaving.says("At nine.")]
     started = time.monotonic()
-    assert complete(provider.model(), asking()).text == "At nine."
+    assert complete(misbehaving.model(), asking()).text == "At nine."
     assert time.monotonic() - started >= 0.2
 
 
-def test_who_is_asked_to_wait_beyond_the_deadline_does_not_wait(provider: Provider) -> None:
-    provider.server.replies = [provider.fails("throttled", "60")]
+def test_who_is_asked_to_wait_beyond_the_deadline_does_not_wait(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.fails("throttled", "60")]
     started = time.monotonic()
     with pytest.raises(ModelThrottledError):
-        complete(provider.model(), asking(deadline=now() + timedelta(seconds=20)))
+        complete(misbehaving.model(), asking(deadline=now() + timedelta(seconds=20)))
     assert time.monotonic() - started < 5
 
 
-def test_a_stream_that_is_cut_after_it_spoke_fails_and_is_not_repeated(provider: Provider) -> None:
-    provider.server.replies = [provider.says("At ", cut=True)]
-    events = provider.model().stream(asking())
+def test_a_stream_that_is_cut_after_it_spoke_fails_and_is_not_repeated(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.says("At ", cut=True)]
+    events = misbehaving.model().stream(asking())
     assert next(events) == TextDelta(text="At ")
     with pytest.raises(ModelUnavailableError):
         next(events)
-    assert len(provider.server.asked) == 1
+    assert len(misbehaving.server.asked) == 1
 
 
-def test_a_stream_that_is_cut_before_it_spoke_is_asked_for_again(provider: Provider) -> None:
-    provider.server.replies = [provider.says(cut=True), provider.says("At nine.")]
-    assert complete(provider.model(), asking()).text == "At nine."
+def test_a_stream_that_is_cut_before_it_spoke_is_asked_for_again(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.says(cut=True), misbehaving.says("At nine.")]
+    assert complete(misbehaving.model(), asking()).text == "At nine."
 
 
 def test_an_empty_answer_is_malformed(provider: Provider) -> None:
@@ -330,11 +247,11 @@ def test_an_empty_answer_is_malformed(provider: Provider) -> None:
         complete(provider.model(), asking())
 
 
-def test_a_drip_ends_at_the_deadline(provider: Provider) -> None:
-    provider.server.replies = [provider.says(*["x"] * 100, pause=0.2)]
+def test_a_drip_ends_at_the_deadline(misbehaving: Misbehaving) -> None:
+    misbehaving.server.replies = [misbehaving.says(*["x"] * 100, pause=0.2)]
     started = time.monotonic()
     with pytest.raises(ModelUnavailableError):
-        complete(provider.model(), asking(deadline=now() + timedelta(seconds=1)))
+        complete(misbehaving.model(), asking(deadline=now() + timedelta(seconds=1)))
     assert time.monotonic() - started < 3
 
 
@@ -345,17 +262,16 @@ def test_no_time_left_asks_nobody(provider: Provider) -> None:
     assert provider.server.asked == []
 
 
-def test_a_service_that_is_not_there_is_unavailable(provider: Provider) -> None:
-    model = provider.model()
-    provider.server.close()
+def test_a_service_that_is_not_there_is_unavailable(misbehaving: Misbehaving) -> None:
+    model = misbehaving.model()
+    misbehaving.server.close()
     with pytest.raises(ModelUnavailableError):
         complete(model, asking())
 
 
 # what only one of them does
 @pytest.fixture
-def openai_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+def openai_server() -> Iterator[Server]:
     with serving() as server:
         yield server
 
@@ -441,10 +357,7 @@ def test_openai_usage_is_counted_where_the_server_tells_none(openai_server: Serv
 
 
 @pytest.fixture
-def bedrock_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+def bedrock_server() -> Iterator[Server]:
     with serving() as server:
         yield server
 
@@ -483,6 +396,34 @@ def test_bedrock_guardrail_and_cache_points_stand_where_they_are_configured(bedr
     assert asked["guardrailConfig"] == {"guardrailIdentifier": "gr", "guardrailVersion": "3"}
     assert [*map(list, asked["system"])] == [["text"], ["cachePoint"], ["text"]]
     assert "cachePoint" in asked["toolConfig"]["tools"][-1]
+
+
+@pytest.mark.emulator
+def test_bedrock_emulated_structured_output_is_an_argument_of_a_tool(emulated: EmulatedBedrockProvider) -> None:
+    emulated.server.replies = [emulated.calls(("t", "answer", '{"ok": true}'))]
+    response = complete(emulated.model(), asking(purpose="extraction", response_schema=SCHEMA))
+    assert (json.loads(response.text), response.tool_calls) == ({"ok": True}, ())
+    assert emulated.server.asked[-1]["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
+
+
+@pytest.mark.emulator
+@pytest.mark.parametrize("purpose", ["turn", "summary"])
+def test_bedrock_emulated_guardrail_stops_words_on_their_way_in_and_out(emulated: EmulatedBedrockProvider, purpose: str) -> None:
+    control = boto3.client("bedrock", region_name="us-east-1", endpoint_url=emulated.endpoint)
+    made = control.create_guardrail(
+        name=f"no-heliotrope-{purpose}",
+        wordPolicyConfig={"wordsConfig": [{"text": "heliotrope"}]},
+        blockedInputMessaging="No.",
+        blockedOutputsMessaging="No.",
+    )["guardrailId"]
+    model = BedrockModel(clients("us-east-1", emulated.endpoint), BedrockOptions(guardrail_id=made, cache_points=True))
+    emulated.server.replies = [emulated.says("At nine.")]
+    assert complete(model, asking(purpose=purpose, tools=(LOOKUP,))).text == "At nine."
+    with pytest.raises(ModelRefusedError):
+        complete(model, asking(ModelMessage(role="user", content="What is heliotrope?"), purpose=purpose))
+    emulated.server.replies = [emulated.says("A heliotrope flower.")]
+    with pytest.raises(ModelRefusedError):
+        complete(model, asking(purpose=purpose))
 
 
 @pytest.mark.parametrize(
