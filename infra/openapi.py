@@ -7,6 +7,7 @@ import argparse
 import copy
 import importlib
 import json
+import re
 import sys
 from http import HTTPStatus
 from pathlib import Path
@@ -113,6 +114,49 @@ STATUSES = {
     "DELETE /v1/agents/{agent_id}": 204,
 }
 
+# Operations carry the name of their function, which generated clients call them by; these names say too little outside of their module.
+NAMES = {
+    "GET /v1/conversations": "list_conversations",
+    "POST /v1/conversations": "create_conversation",
+    "GET /v1/conversations/{conversation_id}": "get_conversation",
+    "PATCH /v1/conversations/{conversation_id}": "update_conversation",
+    "DELETE /v1/conversations/{conversation_id}": "delete_conversation",
+    "GET /v1/conversations/{conversation_id}/messages": "list_messages",
+    "GET /v1/conversations/{conversation_id}/turns/{turn_id}": "get_turn",
+    "GET /v1/conversations/{conversation_id}/context": "get_context_usage",
+    "GET /v1/conversations/{conversation_id}/context/preferences": "get_preferences",
+    "GET /v1/conversations/{conversation_id}/context/frames": "list_frames",
+    "GET /v1/conversations/{conversation_id}/context/frames/{frame_id}": "get_frame",
+    "GET /v1/conversations/{conversation_id}/compactions": "list_compactions",
+    "GET /v1/conversations/{conversation_id}/summary": "get_summary",
+    "GET /v1/models": "list_models",
+    "POST /v1/memories/entities": "upsert_entity",
+    "POST /v1/memories/entities/batch-delete": "delete_entities",
+    "GET /v1/memories/entities/{entity_id}": "get_entity",
+    "PUT /v1/memories/entities/{entity_id}": "put_entity",
+    "DELETE /v1/memories/entities/{entity_id}": "delete_entity",
+    "GET /v1/memories/entities/{entity_id}/history": "list_entity_history",
+    "POST /v1/memories/entities/{entity_id}/restore": "restore_entity",
+    "GET /v1/memories/graph": "get_graph",
+    "POST /v1/memories/relations": "create_relation",
+    "DELETE /v1/memories/relations/{relation_id}": "delete_relation",
+    "POST /v1/memories/search": "search_memories",
+    "GET /v1/extractions": "list_extractions",
+    "GET /v1/audit": "list_audit",
+    "GET /v1/usage": "get_usage",
+}
+# What the operations are grouped by, in the reference and in generated clients.
+TAGS = (
+    ("/v1/conversations", "conversations"),
+    ("/v1/search/sessions", "conversations"),
+    ("/v1/chat", "completions"),
+    ("/v1/models", "completions"),
+    ("/v1/memories", "memories"),
+    ("/v1/extractions", "memories"),
+    ("/v1/", "administration"),
+    ("/", "service"),
+)
+
 
 def document() -> dict[str, Any]:
     """The whole contract as OpenAPI 3.1."""
@@ -128,6 +172,8 @@ def document() -> dict[str, Any]:
     for path, item in paths.items():
         for method, operation in item.items():
             _complete(path, method, operation)
+    if unknown := NAMES.keys() - {f"{method.upper()} {path}" for path, item in paths.items() for method in item}:
+        raise ValueError(f"names of operations that are not there: {sorted(unknown)}")
     return {
         "openapi": "3.1.0",
         "info": {
@@ -147,7 +193,8 @@ def document() -> dict[str, Any]:
 
 def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     """What every route has in common and no signature says."""
-    operation["operationId"] = operation["operationId"].removesuffix(f"_{method}")
+    operation["operationId"] = _name(path, method, operation["operationId"])
+    operation["tags"] = [next(tag for start, tag in TAGS if path.startswith(start))]
     parameters = operation.setdefault("parameters", [])
     if path in OPEN:
         operation["security"] = []
@@ -172,6 +219,11 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         return
     answers |= {str(status): _problem(status) for status in _problems(path, method, operation)}
     answers["default"] = {**PROBLEM_ANSWER, "description": "A problem (RFC 9457)"}
+
+
+def _name(path: str, method: str, generated: str) -> str:
+    own = generated.removesuffix(f"_{method}").removesuffix(re.sub(r"\W", "_", path))
+    return NAMES.get(f"{method.upper()} {path}", own)
 
 
 def _problems(path: str, method: str, operation: dict[str, Any]) -> list[int]:
