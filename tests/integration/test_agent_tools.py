@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from tidemark.conversations import agent_tools
+from tidemark.models import tokenizer
 from tidemark.models.ports import ModelRequest, ModelResponse, TextDelta, ToolCall
 
+from tests.support import events
 from tests.support.models import ScriptedModel
 from tests.support.streams import send
 from tests.support.world import Client, World, use, world
@@ -127,6 +129,34 @@ def test_a_stream_tells_the_words_of_all_rounds_and_no_call_of_ours(ada: Client,
     found = send(ada, f"/v1/conversations/{ada.conversation()}/messages", {"content": "Well?", "stream": True}).events
     assert [name for name, _ in found] == ["message_start", "delta", "delta", "message_end"]
     assert found[-1][1]["message"]["content"] == "Let me see. Yes."
+
+
+def complete(client: Client, content: str, **more: Any) -> Any:
+    body = {"model": "any", "messages": [{"role": "user", "content": content}], **more}
+    event = events.http("POST", "/v1/chat/completions", caller=client.caller.model_dump_json(), body=json.dumps(body))
+    return client.world.serve("chat", event).body
+
+
+def test_a_completion_without_a_conversation_reads_its_user_s_memory_and_writes_none(ada: Client, model: ScriptedModel) -> None:
+    writer(ada).post("/v1/memories/remember", {"text": "My boat is called Petrel."})
+    model.enqueue([call("search_memory", query="What is my boat called?")], "She is called Petrel.")
+    answer = complete(ada, "Good morning.", user="ada", tools=[{"type": "function", "function": LOOKUP}])
+    assert (answer["choices"][0]["message"]["content"], answer["choices"][0]["finish_reason"]) == ("She is called Petrel.", "stop")
+    assert offered(model.asked[0]) == {*agent_tools.MEMORY, "lookup"}
+    assert "Petrel" in json.dumps(results(model.asked[-1])[0]["items"])
+    assert answer["usage"]["prompt_tokens"] == sum(map(tokenizer.count_request, model.asked))
+
+
+def test_a_completion_of_nobody_has_no_tools_of_ours(ada: Client, model: ScriptedModel) -> None:
+    complete(ada, "Good morning.")
+    assert offered(model.asked[-1]) == set()
+
+
+def test_a_completion_of_another_user_finds_nothing_of_the_first(ada: Client, model: ScriptedModel) -> None:
+    writer(ada).post("/v1/memories/remember", {"text": "My boat is called Petrel."})
+    model.enqueue([call("search_memory", query="What is my boat called?")], "I do not know.")
+    complete(ada, "What is the boat called?", user="otto")
+    assert results(model.asked[-1])[0]["items"] == []
 
 
 @pytest.mark.parametrize(

@@ -333,15 +333,29 @@ def compactor() -> Compactor:
 
 
 @cache
+def agent_tools() -> AgentTools | None:
+    """The offline model calls no tools, so it is offered none."""
+    return None if settings().model_provider == "offline" else AgentTools(model(), tools)
+
+
+@cache
 def turns() -> TurnService:
-    # The offline model calls no tools, so it is offered none.
-    own = None if settings().model_provider == "offline" else AgentTools(model(), tools)
-    return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model(), own)
+    return TurnService(conversation_store(), history(), conversation_access(), compactor(), turn_memory(), model(), agent_tools())
 
 
 @cache
 def completions() -> Completions:
-    return Completions(turns(), conversation_access(), turn_memory(), tenants(), agents(), knowledge_bases(), model(), default_model_id())
+    return Completions(
+        turns(),
+        conversation_access(),
+        turn_memory(),
+        tenants(),
+        agents(),
+        knowledge_bases(),
+        model(),
+        default_model_id(),
+        agent_tools(),
+    )
 
 
 @cache

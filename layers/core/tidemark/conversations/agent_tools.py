@@ -31,7 +31,8 @@ from tidemark.tools.catalog import Tool, Tools
 STEPS = 5  # rounds with tools before the model has to answer without them
 RESULT_CHARACTERS = 6_000
 SHARE = 8  # the definitions take at most this part of the input budget
-READING = ("search_memory", "get_memory_subgraph", "session_search", "session_read_summary", "recall_context")
+MEMORY = ("search_memory", "get_memory_subgraph")
+READING = (*MEMORY, "session_search", "session_read_summary", "recall_context")
 WRITING = ("create_memory_entity", "create_memory_relation", "update_memory_entity")
 AGENT_SCOPES = frozenset(("chat", "memory:read", "memory:write"))
 LATER = '{"code": "not_run", "detail": "Call this tool again, without tools of memory or sessions beside it."}'
@@ -41,12 +42,13 @@ class AgentTools:
     def __init__(self, model: Model, tools: Callable[[], Tools]) -> None:
         self._model, self._tools = model, tools
 
-    def offered(self, setting: Setting, taken: frozenset[str]) -> tuple[ToolDefinition, ...]:
-        """The tools that the turn's agent may use, unless they take too much of a small window; a name that is `taken` is the caller's."""
+    def offered(self, setting: Setting, taken: frozenset[str], *, stored: bool = True) -> tuple[ToolDefinition, ...]:
+        """The tools that the turn's agent may use, unless they take too much of a small window; a name that is `taken` is the caller's.
+        Where no conversation is `stored` there is no session to read and nothing is written."""
         if setting.scope is None:
             return ()
         writes = setting.agent.memory_config.auto_extract and setting.memory.retention == "automatic"
-        names = (*READING, *(WRITING if writes else ()))
+        names = (*READING, *(WRITING if writes else ())) if stored else MEMORY
         found = [tool for tool in self._tools().named(names) if tool.name not in taken]
         definitions = tuple(_definition(tool) for tool in found)
         return definitions if tokenizer.count_tools(definitions, setting.model.factor) <= setting.budget.input_budget // SHARE else ()

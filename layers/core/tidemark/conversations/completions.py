@@ -1,7 +1,7 @@
 """Chat completions: a turn of a conversation where one is named, else an answer that leaves nothing behind.
 
-Without a conversation the caller keeps the history and sends all of it. What is recalled is then what is known of the subject; nothing is
-stored and nothing is learned.
+Without a conversation the caller keeps the history and sends all of it. What is recalled is then what is known of the subject, and the
+model may look for more of it with the tools that read memory; nothing is stored and nothing is learned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from tidemark import ids
 from tidemark.clock import now
 from tidemark.conversations import assembly
 from tidemark.conversations.access import ConversationAccess, Setting
+from tidemark.conversations.agent_tools import AgentTools
 from tidemark.conversations.assembly import Parts, RecalledBlock
 from tidemark.conversations.history import head
 from tidemark.conversations.model import ConversationState
@@ -47,10 +48,12 @@ class Completions:
         knowledge_bases: KnowledgeBases,
         model: Model,
         default_model_id: str,
+        agent_tools: AgentTools | None = None,
     ) -> None:
         self._turns, self._access, self._memory = turns, access, memory
         self._tenants, self._agents, self._bases = tenants, agents, knowledge_bases
         self._model, self._default_model_id = model, default_model_id
+        self._agent_tools = agent_tools
 
     def models(self, caller: Caller) -> list[str]:
         """The models that answer in this tenant, the default one first."""
@@ -73,12 +76,19 @@ class Completions:
         recalled = RecalledBlock()
         if setting.scope is not None and asked.turn.content is not None:
             recalled = self._memory.recall(caller.tenant_id, setting, state, head(state), asked.turn.content)
-        request, recalled = _request(setting, recalled, asked)
+        given = tuple(ToolDefinition(**tool.model_dump()) for tool in asked.turn.tools)
+        own = self._agent_tools.offered(setting, frozenset(tool.name for tool in given), stored=False) if self._agent_tools else ()
+        request = _request(setting, recalled, asked, own, given).model_copy(update={"deadline": deadline})
         turn_id = ids.new_id("trn")
         yield Event("message_start", {"conversation_id": None, "turn_id": turn_id})
-        response = yield from told(self._model.stream(request.model_copy(update={"deadline": deadline})))
+        names = frozenset(tool.name for tool in own)
+        response = yield from told(
+            self._agent_tools.stream(caller, setting, state, request, names)
+            if self._agent_tools is not None and own
+            else self._model.stream(request)
+        )
         usage.add(caller.tenant_id, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens)
-        yield Event("message_end", _end(response, turn_id, bool(recalled.block)))
+        yield Event("message_end", _end(response, turn_id, request.memory is not None))
 
     def _nowhere(self, caller: Caller, asked: Completion) -> ConversationState:
         """A conversation that is never stored: it says whose memory is recalled, and how."""
@@ -98,30 +108,33 @@ class Completions:
         )
 
 
-def _request(setting: Setting, recalled: RecalledBlock, asked: Completion) -> tuple[ModelRequest, RecalledBlock]:
-    """The request, without the recalled memory where there is no room for it. Raises InvalidError where it does not fit at all."""
+def _request(
+    setting: Setting, recalled: RecalledBlock, asked: Completion, own: tuple[ToolDefinition, ...], given: tuple[ToolDefinition, ...]
+) -> ModelRequest:
+    """The request, without our tools and then without the recalled memory where there is no room. Raises InvalidError where it does not
+    fit at all."""
     setting = instructed(setting, asked.turn)
-    tools = tuple(ToolDefinition(**tool.model_dump()) for tool in asked.turn.tools)
     factor = setting.model.factor
     parts = Parts(
         system=tokenizer.count(assembly.system_prompt(setting), factor) + tokenizer.MESSAGE_OVERHEAD,
-        tools=tokenizer.count_tools(tools, factor),
+        tools=tokenizer.count_tools(given, factor),
         current=_weight(asked.history, factor),
     )
     if parts.total + recalled.tokens > setting.budget.input_budget:
         recalled = RecalledBlock()
     assembly.check_fits(parts, setting, automatic=False)
+    if parts.total + recalled.tokens + tokenizer.count_tools(own, factor) > setting.budget.input_budget:
+        own = ()
     reserve = setting.budget.output_reserve
-    request = ModelRequest(
+    return ModelRequest(
         purpose="turn",
         model_id=setting.model.id,
         system=assembly.system_prompt(setting),
         memory=recalled.block or None,
         messages=asked.history,
-        tools=tools,
+        tools=(*own, *given),
         max_tokens=min(asked.turn.max_tokens or reserve, reserve),
     )
-    return request, recalled
 
 
 def _weight(messages: Sequence[ModelMessage], factor: float) -> int:
