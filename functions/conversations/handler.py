@@ -18,7 +18,7 @@ from tidemark.conversations.requests import (
 )
 from tidemark.conversations.service import Imported, RolledBack, SessionSummary
 from tidemark.conversations.session_search import SearchScope, SessionHit
-from tidemark.http.app import ChatCaller, Handler, IfMatch, MemoryWriter, answer, api, created, no_content, tagged
+from tidemark.http.app import ChatCaller, Handler, IfMatch, MemoryWriter, answer, api, created, deadline, no_content, tagged
 from tidemark.memory.extraction import Job
 from tidemark.pages import Page
 
@@ -137,7 +137,7 @@ def usage(conversation_id: str, caller: ChatCaller) -> Response[ContextUsage]:
 
 @app.post("/v1/conversations/<conversation_id>/compact")
 def compact(conversation_id: str, body: Annotated[CompactBody, Body()], caller: ChatCaller) -> Response[CompactAnswer]:
-    return answer(bootstrap.context().compact(caller, conversation_id, body))
+    return answer(bootstrap.context().compact(caller, conversation_id, body, deadline(app)))
 
 
 @app.get("/v1/conversations/<conversation_id>/compactions")

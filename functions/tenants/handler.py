@@ -6,9 +6,20 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from tidemark import bootstrap
-from tidemark.clock import now
 from tidemark.errors import InvalidError
-from tidemark.http.app import Administrator, AnyCaller, Handler, IfMatch, answer, api, created, no_content, subject_of, tagged
+from tidemark.http.app import (
+    Administrator,
+    AnyCaller,
+    Handler,
+    IfMatch,
+    answer,
+    api,
+    created,
+    deadline,
+    no_content,
+    subject_of,
+    tagged,
+)
 from tidemark.http.reference import docs_page, openapi_file
 from tidemark.memory.records import Deleted, Graph, ManagedList
 from tidemark.pages import Page
@@ -209,9 +220,9 @@ def delete_agent(agent_id: str, caller: Administrator, if_match: IfMatch) -> Res
 
 
 # people and long jobs
-def deadline() -> datetime:
+def handover() -> datetime:
     """When a long job has to hand over to the queue."""
-    return now() + timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis()) - MARGIN
+    return deadline(app) - MARGIN
 
 
 def named(caller: Caller) -> str:
@@ -241,17 +252,17 @@ def export_subject(external_subject: str, caller: Administrator) -> Response[Any
 
 @app.delete("/v1/subjects")
 def erase_named(caller: Administrator) -> Response[Operation]:
-    return operation(bootstrap.erasure().erase_subject(caller, named(caller), deadline()))
+    return operation(bootstrap.erasure().erase_subject(caller, named(caller), handover()))
 
 
 @app.delete("/v1/subjects/<external_subject>")
 def erase_subject(external_subject: str, caller: Administrator) -> Response[Operation]:
-    return operation(bootstrap.erasure().erase_subject(caller, subject_of(external_subject), deadline()))
+    return operation(bootstrap.erasure().erase_subject(caller, subject_of(external_subject), handover()))
 
 
 @app.delete("/v1/tenants/<tenant_id>")
 def erase_tenant(tenant_id: str, caller: AnyCaller) -> Response[Operation]:
-    return operation(bootstrap.erasure().erase_tenant(caller, tenant_id, deadline()))
+    return operation(bootstrap.erasure().erase_tenant(caller, tenant_id, handover()))
 
 
 @app.get("/v1/operations/<operation_id>")

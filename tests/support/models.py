@@ -7,16 +7,28 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from tidemark.models import tokenizer
-from tidemark.models.ports import FinishReason, ModelError, ModelRequest, ModelResponse, TextDelta, ToolCall, Usage
+from tidemark.models.ports import (
+    FinishReason,
+    ModelContextTooLongError,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 
 Answer = str | ModelError | Sequence[ToolCall]
 
 
 class ScriptedModel:
-    """Answers what was enqueued for a purpose, in order, then `default`; `asked` holds every request."""
+    """Answers what was enqueued for a purpose, in order, then `default`; `asked` holds every request.
 
-    def __init__(self, default: str = "Understood.") -> None:
-        self.default = default
+    `factor` is how many tokens its tokenizer makes of one of o200k_base; with a `window` it refuses what does not fit, as a provider does.
+    """
+
+    def __init__(self, default: str = "Understood.", factor: float = 1.0, window: int | None = None) -> None:
+        self.default, self.factor, self.window = default, factor, window
         self.asked: list[ModelRequest] = []
         self._script: dict[str, deque[Answer]] = {}
 
@@ -28,6 +40,9 @@ class ScriptedModel:
 
     def stream(self, request: ModelRequest) -> Iterator[TextDelta | ModelResponse]:
         self.asked.append(request)
+        read = tokenizer.count_request(request, self.factor)
+        if self.window is not None and read + request.max_tokens > self.window:
+            raise ModelContextTooLongError
         waiting = self._script.get(request.purpose)
         answer = waiting.popleft() if waiting else self.default
         if isinstance(answer, ModelError):
@@ -37,7 +52,7 @@ class ScriptedModel:
         finish: FinishReason = "tool_calls" if calls else "stop"
         if text:
             yield TextDelta(text=text)
-        usage = Usage(input_tokens=tokenizer.count_request(request), output_tokens=tokenizer.count(text))
+        usage = Usage(input_tokens=read, output_tokens=tokenizer.count(text))
         yield ModelResponse(text=text, tool_calls=calls, finish_reason=finish, usage=usage, model=request.model_id)
 
 

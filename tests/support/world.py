@@ -79,6 +79,8 @@ def serving(method: str, path: str) -> str:
     parts = path.strip("/").split("/")
     if parts[:2] == ["v1", "conversations"]:
         return "chat" if method == "POST" and parts[-1] == "messages" else "conversations"
+    if parts[:2] == ["v1", "chat"]:
+        return "chat"
     if parts[:2] == ["v1", "search"]:
         return "conversations"
     return "memories" if parts[1:2] in (["memories"], ["extractions"]) else "tenants"

@@ -1,13 +1,19 @@
 """Who may see a conversation, and what a turn in it may use: agent, model window, memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pynamodb.exceptions import PynamoDBException
 
 from tidemark.conversations.budget import Budget, budget
 from tidemark.conversations.model import ConversationState
 from tidemark.conversations.store import ConversationStore
-from tidemark.errors import NotFoundError
+from tidemark.errors import NotFoundError, TidemarkError
 from tidemark.memory.scope import Scope, resolve
+from tidemark.models import tokenizer
+from tidemark.models.ports import ModelRequest
 from tidemark.models.registry import ModelInfo, lookup
+from tidemark.models.reported import needed_factor, uncounted
+from tidemark.observability import logger
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import Agent, MemorySettings, memory_settings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
@@ -49,7 +55,8 @@ class ConversationAccess:
         tenant = self._tenants.stored(caller.tenant_id)
         agent = self._agent(caller.tenant_id, state.agent_id, tenant.default_agent_id)
         memory = memory_settings(tenant.memory_settings, site_settings())
-        model = lookup(agent.model_id or self._default_model_id)
+        found = lookup(agent.model_id or self._default_model_id)
+        model = replace(found, factor=max(found.factor, tenant.token_factors.get(found.id, 0.0)))
         config = agent.context_compression_config
         window = config.context_window or model.context_window
         output = config.max_output_tokens or model.max_output_tokens
@@ -60,6 +67,22 @@ class ConversationAccess:
             memory=memory,
             scope=self._scope(caller, state, agent, memory),
         )
+
+    def heard(self, caller: Caller, setting: Setting, request: ModelRequest, counted: int, reported: int) -> tuple[int, float]:
+        """Learns from what the provider reported of a request. Answers the tokens by which our count was under, and the model's factor.
+
+        Best effort: a factor that could not be kept is learned by the next turn.
+        """
+        missing, factor = uncounted(counted, reported), setting.model.factor
+        if missing:
+            factor = max(factor, needed_factor(tokenizer.count_request(request), reported))
+            logger.warning("tokens were counted under", model=setting.model.id, counted=counted, reported=reported, factor=factor)
+            if factor > setting.model.factor:
+                try:
+                    self._tenants.raise_token_factor(caller.tenant_id, setting.model.id, factor)
+                except (TidemarkError, PynamoDBException) as exc:
+                    logger.warning("token factor not kept", error=type(exc).__name__)
+        return missing, factor
 
     def _agent(self, tenant_id: str, agent_id: str, default_id: str) -> Agent:
         try:

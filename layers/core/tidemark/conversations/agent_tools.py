@@ -60,6 +60,7 @@ class AgentTools:
         speaker = _speaker(caller, state)
         texts: list[str] = []
         usage = Usage(input_tokens=0, output_tokens=0)
+        first: int | None = None
         for step in range(STEPS + 1):
             if step == STEPS or self._is_full(setting, request):
                 request = request.model_copy(update={"tools": tuple(tool for tool in request.tools if tool.name not in own)})
@@ -72,12 +73,13 @@ class AgentTools:
                     response = event
             if response is None:
                 return
+            first = response.usage.input_tokens if first is None else first
             usage = Usage(
                 input_tokens=usage.input_tokens + response.usage.input_tokens,
                 output_tokens=usage.output_tokens + response.usage.output_tokens,
             )
             if step == STEPS or not any(call.name in own for call in response.tool_calls):
-                yield _final(response, "".join(texts), usage, own)
+                yield _final(response, "".join(texts), usage, own).model_copy(update={"first_input_tokens": first})
                 return
             request = request.model_copy(update={"messages": (*request.messages, *self._round(speaker, setting, state, response, own))})
 

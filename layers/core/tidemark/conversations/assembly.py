@@ -42,10 +42,11 @@ class Parts:
     summary: int = 0
     tail: int = 0
     current: int = 0
+    uncounted: int = 0  # what the provider reported of the branch beyond our count
 
     @property
     def total(self) -> int:
-        return self.system + self.tools + self.memory + self.summary + self.tail + self.current
+        return self.system + self.tools + self.memory + self.summary + self.tail + self.current + self.uncounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,8 @@ def frame(
     """What the turn's request held, in the order in which it stood."""
     factor = setting.model.factor
     items = [_item("system", setting.agent.id, parts.system, "system_prompt", "system")]
+    if parts.uncounted:
+        items.append(_item("system", None, parts.uncounted, "reported_by_provider"))
     items += [_item("tools", tool.name, tokenizer.count_tools([tool], factor), "offered") for tool in tools]
     if recalled.block:
         framing = recalled.tokens - sum(tokens for _, tokens in recalled.sources)

@@ -22,13 +22,13 @@ from tidemark.conversations.store import ConversationStore
 from tidemark.conversations.summary import Summarizer
 from tidemark.ids import new_id
 from tidemark.models import tokenizer
+from tidemark.models.reported import share
 from tidemark.storage import keys
 from tidemark.storage.leases import held, lease
 from tidemark.storage.table import StaleError
 
 LEASE = "lease#compact"
-LASTS = timedelta(minutes=10)  # a summary may take 3 x 180 s
-LOSER_WAITS_SECONDS = 20.0
+MARGIN = timedelta(seconds=3)  # of the deadline, for what comes after a summary
 POLL_SECONDS = 0.2
 
 Trigger = Literal["auto", "manual"]
@@ -54,6 +54,7 @@ def weigh(setting: Setting, state: ConversationState, base: Base, compaction: St
         system=tokenizer.count(assembly.system_prompt(setting), factor) + tokenizer.MESSAGE_OVERHEAD,
         summary=assembly.summary_tokens(compaction, factor),
         tail=base.tokens - replaced + kept,
+        uncounted=state.uncounted if base.parent == state.head else 0,
     )
 
 
@@ -70,28 +71,33 @@ class Compactor:
         trigger: Trigger,
         *,
         focus: str | None = None,
-        deadline: datetime | None = None,
+        deadline: datetime,
         reread: Callable[[], tuple[ConversationState, Base]],
     ) -> Outcome:
-        """Compacts the branch of `base`. `parts` is the request it has to make room for.
+        """Compacts the branch of `base`. `parts` is the request it has to make room for; after `deadline` nobody waits any more.
 
         Raises SummaryFailedError when the model gave no summary; nothing has moved then.
         """
         key = (keys.conversation(state.tenant_id, state.id), LEASE)
-        with lease(key, LASTS) as ours:
+        # a worker that dies holds the lease no longer than it could have worked
+        with lease(key, deadline - now()) as ours:
             if ours:
                 # what another one did between our read and the lease counts
                 fresh, fresh_base = reread()
-                return self._run(setting, fresh, fresh_base, parts, trigger, focus, deadline, reread)
-        return self._wait(key, state, base, reread)
+                return self._run(setting, fresh, fresh_base, parts, trigger, focus, deadline - MARGIN, reread)
+        return self._wait(key, state, base, deadline - MARGIN, reread)
 
     def _wait(
-        self, key: tuple[str, str], state: ConversationState, base: Base, reread: Callable[[], tuple[ConversationState, Base]]
+        self,
+        key: tuple[str, str],
+        state: ConversationState,
+        base: Base,
+        deadline: datetime,
+        reread: Callable[[], tuple[ConversationState, Base]],
     ) -> Outcome:
         """The winner's record, or `in_progress` where the wait runs out."""
         before = self._history.compaction(state, base.path)
-        end = time.monotonic() + LOSER_WAITS_SECONDS
-        while held(key) and time.monotonic() < end:
+        while held(key) and now() < deadline:
             time.sleep(POLL_SECONDS)
         state, base = reread()
         after = self._history.compaction(state, base.path)
@@ -107,7 +113,7 @@ class Compactor:
         parts: Parts,
         trigger: Trigger,
         focus: str | None,
-        deadline: datetime | None,
+        deadline: datetime,
         reread: Callable[[], tuple[ConversationState, Base]],
     ) -> Outcome:
         previous = self._history.compaction(state, base.path)
@@ -120,13 +126,15 @@ class Compactor:
         source_tokens = sum(message.weight for message in span) + assembly.summary_tokens(previous, setting.model.factor)
         text = self._summarizer.summarize(setting, span, previous, focus=focus, max_tokens=cut.summary_allowance, deadline=deadline)
         before = weigh(setting, state, base, previous).total + parts.tools + parts.memory + parts.current
-        record = self._record(setting, state, span, window, cut, previous, text, trigger, focus, before, fixed)
+        left = share(state.uncounted, cut.tail_tokens + cut.kept_tokens, source_tokens + cut.tail_tokens)
+        record = self._record(setting, state, span, window, cut, previous, text, trigger, focus, before, fixed + left)
         if record.after_tokens >= record.before_tokens:
             return Outcome(state, None, "would_not_shrink")
         while True:
             try:
                 marks = [*state.compactions, CompactionMark(id=record.id, upto=record.upto)]
-                return Outcome(self._store.add_compaction(state, record, compactions=marks), record, source_tokens=source_tokens)
+                moved = self._store.add_compaction(state, record, compactions=marks, uncounted=left)
+                return Outcome(moved, record, source_tokens=source_tokens)
             except StaleError:
                 # turns that landed meanwhile lie behind the span: the record stands as it is, unless somebody rolled back or compacted
                 state, base = reread()

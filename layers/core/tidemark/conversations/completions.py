@@ -87,6 +87,8 @@ class Completions:
             if self._agent_tools is not None and own
             else self._model.stream(request)
         )
+        counted = tokenizer.count_request(request, setting.model.factor)
+        self._access.heard(caller, setting, request, counted, response.request_tokens)
         usage.add(caller.tenant_id, input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens)
         yield Event("message_end", _end(response, turn_id, request.memory is not None))
 

@@ -1,6 +1,7 @@
 """What people see and set of a conversation's context: usage, preferences, compaction by hand, frames, recall."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -121,12 +122,14 @@ class ContextService:
             trigger_ratio=TRIGGER_RATIO,
             total_tokens=parts.total,
             utilization=parts.total / figures.window,
-            parts=UsageParts(system=parts.system, tools=parts.tools, memory=parts.memory, summary=parts.summary, tail=parts.tail),
+            parts=UsageParts(
+                system=parts.system + parts.uncounted, tools=parts.tools, memory=parts.memory, summary=parts.summary, tail=parts.tail
+            ),
         )
 
     # compaction
-    def compact(self, caller: Caller, conversation_id: str, body: CompactBody) -> CompactAnswer:
-        """Compacts now. Raises SummaryFailedError when the model gave no summary; nothing has moved then."""
+    def compact(self, caller: Caller, conversation_id: str, body: CompactBody, deadline: datetime) -> CompactAnswer:
+        """Compacts now, or gives up before `deadline`. Raises SummaryFailedError when the model gave no summary; nothing has moved then."""
         state = self._access.find(caller, conversation_id)
         setting = self._access.setting(caller, state)
         base = head(state)
@@ -137,7 +140,9 @@ class ContextService:
 
         parts = weigh(setting, state, base, self._history.compaction(state, base.path))
         try:
-            outcome = self._compactor.compact(setting, state, base, parts, "manual", focus=body.focus or None, reread=reread)
+            outcome = self._compactor.compact(
+                setting, state, base, parts, "manual", focus=body.focus or None, deadline=deadline, reread=reread
+            )
         except SummaryFailedError:
             self._turns.notice(caller, conversation_id, NOTICE_FAILED)
             raise

@@ -77,7 +77,7 @@ class ConversationState(Conversation):
     pending_turns: int = 0  # user messages that may be learned from and were not read yet
     extracted_key: str | None = None  # item key up to which extraction has read
     extract_at: Time | None = None  # when the pending messages are due
-    calibration: dict[str, float] = Field(default_factory=dict)
+    uncounted: int = 0  # tokens of the active branch that its model's provider counted beyond ours
 
     def public(self) -> Conversation:
         return Conversation.model_validate(self.model_dump(include=set(Conversation.model_fields)))

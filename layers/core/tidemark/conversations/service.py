@@ -19,6 +19,7 @@ from tidemark.errors import ConflictError, InvalidError, NotFoundError
 from tidemark.etags import check, etag
 from tidemark.ids import new_id
 from tidemark.memory.turn_memory import TurnMemory
+from tidemark.models.reported import share
 from tidemark.pages import fitting
 from tidemark.privacy import traces
 from tidemark.storage import keys, table
@@ -218,6 +219,7 @@ class ConversationService:
                 head_message_id=to_message_id,
                 branch_tokens=base.tokens,
                 open_calls=[],
+                uncounted=share(state.uncounted, base.tokens, state.branch_tokens),
                 rollback=left,
                 updated_at=now(),
             )

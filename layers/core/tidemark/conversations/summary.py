@@ -49,7 +49,7 @@ class Summarizer:
         *,
         focus: str | None,
         max_tokens: int,
-        deadline: datetime | None,
+        deadline: datetime,
     ) -> str:
         """One summary of the previous one and the span, at most `max_tokens` long; a span over the model's window is folded in parts.
 
@@ -84,7 +84,7 @@ class Summarizer:
         so_far: str,
         focus: str | None,
         max_tokens: int,
-        deadline: datetime | None,
+        deadline: datetime,
     ) -> str:
         stress = f"\nGive most room to: {focus}" if focus else ""
         request = ModelRequest(
@@ -99,13 +99,13 @@ class Summarizer:
             text = self._attempt(request, deadline)
             if text:
                 return tokenizer.cut(text, _unscaled(max_tokens, setting.model.factor)).rstrip()
-            if attempt < ATTEMPTS and (deadline is None or now() + timedelta(seconds=PAUSE_SECONDS) < deadline):
+            if attempt < ATTEMPTS and now() + timedelta(seconds=PAUSE_SECONDS) < deadline:
                 time.sleep(PAUSE_SECONDS)
         raise SummaryFailedError("The model gave no summary of the conversation.")
 
-    def _attempt(self, request: ModelRequest, deadline: datetime | None) -> str:
+    def _attempt(self, request: ModelRequest, deadline: datetime) -> str:
         ends = now() + timedelta(seconds=ATTEMPT_SECONDS)
-        limited = request.model_copy(update={"deadline": min(ends, deadline) if deadline else ends})
+        limited = request.model_copy(update={"deadline": min(ends, deadline)})
         try:
             return complete(self._model, limited).text.strip()
         except ModelError as exc:

@@ -7,7 +7,7 @@ appended behind the first.
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pynamodb.transactions import TransactWrite
@@ -97,6 +97,7 @@ class _Assembled:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     draft: Draft
+    uncounted: int
     usage: TokenUsage
     model: str
     finish_reason: FinishReason
@@ -296,9 +297,7 @@ class TurnService:
         fits = parts.total <= setting.budget.input_budget
         note = None
         try:
-            outcome = self._compactor.compact(
-                setting, state, base, parts, "auto", deadline=turn.deadline - timedelta(seconds=3), reread=reread
-            )
+            outcome = self._compactor.compact(setting, state, base, parts, "auto", deadline=turn.deadline, reread=reread)
         except SummaryFailedError:
             state = self.notice(caller, state.id, NOTICE_FAILED)
             if not fits:
@@ -353,8 +352,11 @@ class TurnService:
             scope=learn,
             derived=bool(ready.recalled.block),
         )
+        counted = ready.parts.total - ready.parts.uncounted
+        uncounted, factor = self._access.heard(caller, ready.setting, asked, counted, response.request_tokens)
         return _Answer(
-            draft=weighed(draft, ready.setting.model.factor),
+            draft=weighed(draft, factor),
+            uncounted=uncounted,
             usage=TokenUsage(**response.usage.model_dump()),
             model=response.model,
             finish_reason=response.finish_reason,
@@ -424,7 +426,7 @@ class TurnService:
             also=also,
             branch_tokens=ready.base.tokens,
             first_key=first_key,
-            changes=self._changes(ready.setting, state, drafts),
+            changes={**self._changes(ready.setting, state, drafts), "uncounted": answer.uncounted},
         )
         usage.add(
             caller.tenant_id,
@@ -463,6 +465,7 @@ class TurnService:
         yield Event("delta", {"text": confirmation})
         answer = _Answer(
             draft=draft,
+            uncounted=state.uncounted if base.parent == state.head else 0,
             usage=TokenUsage(input_tokens=sum(one.tokens for one in drafts), output_tokens=tokenizer.count(confirmation, factor)),
             model=setting.model.id,
             finish_reason="memory_confirmation",

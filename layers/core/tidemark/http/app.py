@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Protocol, TypeVar, cast, get_args
 from urllib.parse import unquote
 
@@ -16,6 +17,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from tidemark.clock import now
 from tidemark.errors import InvalidError, NotFoundError, RateLimitedError, TidemarkError, UnauthorizedError, UnsupportedMediaTypeError
 from tidemark.etags import etag
 from tidemark.http import json_body
@@ -122,6 +124,11 @@ def tagged(resource: R, status: int = 200, tag: str | None = None) -> Response[R
 
 def no_content() -> Response[None]:
     return Response(204, content_type=None)
+
+
+def deadline(app: APIGatewayRestResolver) -> datetime:
+    """When this invocation ends."""
+    return now() + timedelta(milliseconds=app.lambda_context.get_remaining_time_in_millis())
 
 
 # the resolver

@@ -80,6 +80,12 @@ class ModelResponse(Frozen):
     finish_reason: FinishReason
     usage: Usage
     model: str
+    first_input_tokens: int | None = None  # of the first of several calls that made this response; None for one call
+
+    @property
+    def request_tokens(self) -> int:
+        """What the provider counted of the request as it was first sent."""
+        return self.usage.input_tokens if self.first_input_tokens is None else self.first_input_tokens
 
 
 class Model(Protocol):

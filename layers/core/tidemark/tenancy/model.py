@@ -31,6 +31,7 @@ class StoredTenant(Tenant):
 
     default_agent_id: str
     memory_settings: dict[str, Any] = Field(default_factory=dict)
+    token_factors: dict[str, float] = Field(default_factory=dict)  # by model id, learned from what its provider reported
 
 
 class TenantBody(Body):

@@ -106,6 +106,14 @@ class TenantService:
         table.delete(keys.tenant(tenant_id))
         return 1
 
+    def raise_token_factor(self, tenant_id: str, model_id: str, factor: float) -> None:
+        """Remembers that a model's provider counts more tokens than was known. It never falls: a count is rather over than under."""
+
+        def changes(stored: StoredTenant) -> dict[str, Any]:
+            return {"token_factors": {**stored.token_factors, model_id: max(factor, stored.token_factors.get(model_id, 0.0))}}
+
+        self._change(tenant_id, changes)
+
     # settings
     def settings(self, tenant_id: str) -> MemorySettings:
         """The memory settings in force."""

@@ -1,0 +1,248 @@
+"""Section G of the reports, what of it takes more than a few turns to show: each test names its case."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tidemark.models import tokenizer
+from tidemark.models.bedrock import BedrockModel, BedrockOptions
+from tidemark.models.ports import ModelMessage, ModelRequest, ModelResponse, TextDelta, ToolCall, complete
+from tidemark.storage.leases import held
+from tidemark.storage.table import Key
+
+from tests.support.fast_moto import one_call_at_a_time
+from tests.support.models import HashEmbedder, ScriptedModel
+from tests.support.world import Client, World, use, world
+
+LOOK = [{"name": "look"}]
+
+
+def small(aws: World, client: Client, **config: Any) -> str:
+    """A conversation in a window of 4,000 tokens."""
+    body = {"name": "S", "context_compression_config": {"context_window": 4000, "tail_max_tokens": 300, **config}}
+    agent = aws.user(client.caller.tenant_id).post("/v1/agents", body)["id"]
+    return client.conversation(agent_id=agent)
+
+
+def bring(client: Client, conversation: str, texts: list[str]) -> list[str]:
+    """Imports texts of user and assistant in turn; their ids."""
+    found: list[str] = []
+    for start in range(0, len(texts), 100):
+        batch = texts[start : start + 100]
+        messages = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(batch)]
+        found += client.post(f"/v1/conversations/{conversation}/import", {"messages": messages})["message_ids"]
+    return found
+
+
+def compactions(client: Client, conversation: str) -> list[Any]:
+    return client.walk(f"/v1/conversations/{conversation}/compactions")
+
+
+def well_formed(request: ModelRequest) -> bool:
+    """What providers insist on: each call is followed by its result at once, and no result stands without its call."""
+    open_calls: list[str] = []
+    for message in request.messages:
+        if message.role == "tool":
+            if message.tool_call_id not in open_calls:
+                return False
+            open_calls.remove(message.tool_call_id)
+        elif open_calls:
+            return False
+        open_calls += [call.id for call in message.tool_calls]
+    return not open_calls
+
+
+rounds = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 60), st.booleans()), min_size=6, max_size=16)
+
+
+@given(history=rounds)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+def test_case_104_no_random_history_leaves_a_request_that_a_provider_refuses(tmp_path_factory: Any, history: Any) -> None:
+    folder: Path = tmp_path_factory.mktemp("world")
+    with world(folder) as aws:
+        model = ScriptedModel(default="Noted.")
+        use(aws.patch, "model", model)
+        use(aws.patch, "embedder", HashEmbedder())
+        client = aws.key(aws.tenant(), "ada")
+        conversation = small(aws, client, tail_max_tokens=400)
+        for number, (calls, words, by_hand) in enumerate(history):
+            text = f"{number}: " + "look at the long pier " * words
+            if calls:
+                asked = [ToolCall(id=f"c{number}-{place}", name="look") for place in range(calls)]
+                model.enqueue(asked)
+                client.say(conversation, text, tools=LOOK, memory="off")
+                if by_hand:
+                    client.post(f"/v1/conversations/{conversation}/compact", {})
+                results = [{"tool_call_id": call.id, "content": "a pier " * words} for call in asked]
+                client.post(f"/v1/conversations/{conversation}/messages", {"tool_results": results, "tools": LOOK, "memory": "off"})
+            else:
+                client.say(conversation, text, memory="off")
+        assert all(well_formed(request) for request in model.of("turn"))
+
+
+class Slow(ScriptedModel):
+    """Writes its summary when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(default="Noted.")
+        self.asked_for_summary, self.go_on = threading.Event(), threading.Event()
+
+    def stream(self, request: ModelRequest) -> Iterator[TextDelta | ModelResponse]:
+        if request.purpose == "summary":
+            self.asked_for_summary.set()
+            assert self.go_on.wait(20)
+        yield from super().stream(request)
+
+
+def test_case_108_one_summary_is_written_however_many_ask_and_all_get_it(aws: World, ada: Client) -> None:
+    model = Slow()
+    use(aws.patch, "model", model)
+    conversation = small(aws, ada)
+    bring(ada, conversation, [f"{number}: the long pier of the harbour " * 10 for number in range(8)])
+    ada.get(f"/v1/conversations/{conversation}/context")  # everything is built before threads share it
+    one_call_at_a_time(aws.patch)
+    waiting = threading.Barrier(3)
+    seen = threading.local()
+
+    def watched(key: Key) -> bool:
+        if not getattr(seen, "waits", False):
+            seen.waits = True
+            waiting.wait(20)
+        return held(key)
+
+    aws.patch.setattr("tidemark.conversations.compaction.held", watched)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(ada.post, f"/v1/conversations/{conversation}/compact", {})
+        assert model.asked_for_summary.wait(20)
+        others = [pool.submit(ada.post, f"/v1/conversations/{conversation}/compact", {}) for _ in range(2)]
+        waiting.wait(20)
+        model.go_on.set()
+        answers = [one.result() for one in (first, *others)]
+    assert len(model.of("summary")) == 1
+    assert {answer["compaction"]["id"] for answer in answers} == {one["id"] for one in compactions(ada, conversation)}
+
+
+def test_case_108_summaries_are_folded_into_one_in_front_of_the_tail(aws: World, model: ScriptedModel, ada: Client) -> None:
+    conversation = small(aws, ada)
+    trigger = ada.get(f"/v1/conversations/{conversation}/context")["trigger_budget"]
+    for number in range(40):
+        model.enqueue(f"Record {number}.", purpose="summary")
+        ada.say(conversation, f"{number}: " + "and the long pier of the harbour " * 12, memory="off")
+    records = compactions(ada, conversation)
+    assert len(records) >= 3
+    assert [one["previous_compaction_id"] for one in records] == [*[one["id"] for one in records[1:]], None]
+    assert all(one["after_tokens"] <= trigger * 7 // 10 for one in records)
+    sent = model.of("turn")[-1]
+    assert sent.summary is not None
+    assert records[0]["summary"] in sent.summary
+    assert all(one["summary"] not in str(sent) for one in records[1:])
+
+
+def test_case_114_a_history_far_over_the_window_is_summarised_in_parts_that_fit(aws: World, ada: Client) -> None:
+    model = ScriptedModel(default="Record so far.", window=4000)
+    use(aws.patch, "model", model)
+    conversation = small(aws, ada)
+    texts = [f"fact {number} of the harbour: " + "and the long pier " * (10 + number % 7 * 40) for number in range(150)]
+    bring(ada, conversation, texts)
+    assert ada.get(f"/v1/conversations/{conversation}/context")["total_tokens"] > 5 * 4000
+    answer = ada.post(f"/v1/conversations/{conversation}/compact", {})
+    assert answer["compacted"] is True
+    asked = model.of("summary")
+    assert len(asked) > 5
+    read = [message.content for request in asked for message in request.messages]
+    replaced = texts[: answer["compaction"]["replaced_count"]]
+    assert "".join(read) == "".join(replaced)
+    assert all(request.summary for request in asked[1:])
+    assert ada.say(conversation, "Shall we go on?", memory="off")["message"]["content"] == "Record so far."
+
+
+def test_case_114_one_message_over_the_window_is_summarised_in_parts(aws: World, ada: Client) -> None:
+    model = ScriptedModel(default="Record so far.", window=4000)
+    use(aws.patch, "model", model)
+    conversation = small(aws, ada)
+    ada.patch(f"/v1/conversations/{conversation}/context/preferences", {"keep_user_chars": 0})
+    long = "the long pier of the harbour and all of its boats, " * 1500
+    bring(ada, conversation, ["good morning", "good morning", long, "noted"])
+    ada.say(conversation, "Shall we go on?", memory="off")
+    read = "".join(message.content for request in model.of("summary") for message in request.messages)
+    assert long in read
+
+
+def test_case_119_signed_reasoning_is_dropped_whole_and_never_edited() -> None:
+    class Runtime:
+        def converse(self, **_: Any) -> Any:
+            reasoning = {"reasoningContent": {"reasoningText": {"text": "Secretly I think.", "signature": "c2lnbmVk"}}}
+            content = [reasoning, {"text": "The pier is long."}]
+            return {"stopReason": "end_turn", "usage": {}, "output": {"message": {"role": "assistant", "content": content}}}
+
+        def converse_stream(self, **_: Any) -> Any:
+            return {"stream": self.pieces()}
+
+        @staticmethod
+        def pieces() -> Iterator[Any]:
+            yield from (
+                {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Secretly I think."}}}},
+                {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"reasoningContent": {"signature": "c2lnbmVk"}}}},
+                {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"text": "The pier is long."}}},
+                {"messageStop": {"stopReason": "end_turn"}},
+            )
+
+    model = BedrockModel(lambda *_: Runtime(), BedrockOptions())
+    said = ModelMessage(role="user", content="How long is it?")
+    answer = complete(model, ModelRequest(purpose="turn", model_id="anthropic.claude-x", messages=(said,), max_tokens=100))
+    assert answer.text == "The pier is long."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "你好世界" * 25,
+        "港の桟橋はとても長くて、船は三隻ありました。",
+        "𠀀𠮷𩸽𪚥" * 10,
+        "🌊🏴‍☠️👩‍👩‍👧‍👦" * 10,
+        "def f(x):\n    return {k: v for k, v in x.items() if v is not None}\n" * 5,
+        "ሰላም ዓለም نص عربي טקסט بدون",
+    ],
+)
+def test_case_120_no_script_is_counted_under(ada: Client, text: str) -> None:
+    conversation = ada.conversation()
+    bring(ada, conversation, [text])
+    counted = ada.messages(conversation)[0]["tokens"]
+    real = len(tokenizer.encoding().encode_ordinary(text))
+    assert real < counted <= real + 8
+    assert counted > len(text) / 4 or text.isascii()
+
+
+def test_case_122_the_summary_speaks_the_language_of_the_conversation(aws: World, ada: Client) -> None:
+    conversation = small(aws, ada)
+    said = ["我们的泊位是C-27号，船长叫Brandvold。", "好的，记下了。", "我们决定九月十四日出发。", "明白。"]
+    bring(ada, conversation, [*said, *["今天的风很大，我们走得很慢，路上没有什么特别的事情。" * 4] * 16])
+    summary = ada.post(f"/v1/conversations/{conversation}/compact", {})["compaction"]["summary"]
+    letters = [character for character in summary if character.isalpha()]
+    chinese = sum("\u4e00" <= character <= "\u9fff" for character in letters)
+    assert chinese > len(letters) / 2
+    assert "C-27" in summary
+    assert "Brandvold" in summary
+
+
+def test_case_122_a_model_is_told_to_keep_language_and_names(aws: World, model: ScriptedModel, ada: Client) -> None:
+    conversation = small(aws, ada)
+    bring(ada, conversation, ["我们的泊位是C-27号。" * 20] * 10)
+    ada.post(f"/v1/conversations/{conversation}/compact", {})
+    system = model.of("summary")[0].system
+    assert "language of the conversation" in system
+    assert "exactly as written" in system
+
+
+def test_a_compaction_by_hand_gives_up_before_its_worker_is_stopped(aws: World, model: ScriptedModel, ada: Client) -> None:
+    conversation = small(aws, ada)
+    bring(ada, conversation, [f"{number}: the long pier of the harbour " * 10 for number in range(12)])
+    ada.post(f"/v1/conversations/{conversation}/compact", {})
+    ends = model.of("summary")[0].deadline
+    assert ends is not None
+    assert (ends - aws.clock.now(ends.tzinfo)).total_seconds() < aws.context.left / 1000 - 2
