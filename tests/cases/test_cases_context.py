@@ -2,11 +2,16 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from tidemark import bootstrap
+from tidemark.clock import now
+from tidemark.conversations.requests import ConversationBody, TurnBody
 from tidemark.models.ports import ModelUnavailableError, ToolCall
 from tidemark.search.port import SearchUnavailableError
+from tidemark.tenancy.caller import Caller
 
 from tests.support.fast_moto import one_call_at_a_time
 from tests.support.models import HashEmbedder, ScriptedModel
@@ -31,6 +36,11 @@ def small(aws: World, client: Client, **config: Any) -> str:
 
 def talk(client: Client, conversation: str, turns: int, words: str = "and what about the long pier of the harbour? " * 14) -> list[Any]:
     return [client.say(conversation, f"{number}: {words}") for number in range(turns)]
+
+
+def speaking(client: Client) -> Caller:
+    """The caller for a service itself: a resolver of Powertools keeps its request in its class, and serves no two threads."""
+    return client.caller.model_copy(update={"external_subject_id": client.query["external_subject_id"]})
 
 
 def compactions(client: Client, conversation: str) -> list[Any]:
@@ -136,8 +146,10 @@ def test_case_127_parallel_turns_all_stay(aws: World, model: ScriptedModel, ada:
     conversation = ada.conversation()
     ada.say(conversation, "first")  # everything is built before threads share it
     one_call_at_a_time(aws.patch)
+    caller, ends = speaking(ada), now() + timedelta(seconds=60)
+    turns = [TurnBody(content=f"turn {number}", memory="off") for number in range(8)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: ada.say(conversation, f"turn {number}", memory="off"), range(8)))
+        list(pool.map(lambda body: bootstrap.turns().answer(caller, conversation, body, ends), turns))
     messages = ada.messages(conversation)
     assert sorted(one["content"] for one in messages if one["role"] == "user") == sorted(["first", *[f"turn {n}" for n in range(8)]])
     assert [one["role"] for one in messages] == ["user", "assistant"] * 9
@@ -171,7 +183,8 @@ def test_case_135_parallel_creations_have_ids_of_their_own(aws: World, ada: Clie
     ada.conversation()
     one_call_at_a_time(aws.patch)
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: ada.conversation(), range(8)))
+        body = ConversationBody(external_subject_id="ada")
+        made = [one.id for one in pool.map(lambda _: bootstrap.conversations().create(speaking(ada), body), range(8))]
     assert len(set(made)) == 8
 
 
