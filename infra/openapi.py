@@ -65,6 +65,10 @@ STREAMED = {
     " compression_end, delta, tool_call, then message_end (the answer) or error (a problem), each with one JSON object.",
     "/v1/chat/completions": "With `stream`: chat.completion.chunk objects, then [DONE].",
 }
+EXPORT = (
+    "JSON lines {type, data}. What does not fit one answer ends with a line of type `next`, whose data.cursor asks for the rest; Link with"
+    " rel=next has the same address."
+)
 JSON_OBJECT: dict[str, Any] = {"type": "object"}
 MCP: dict[str, Any] = {
     "post": {
@@ -76,8 +80,14 @@ MCP: dict[str, Any] = {
             "200": {"description": "A JSON-RPC response", "content": {"application/json": {"schema": JSON_OBJECT}}},
             "202": {"description": "A notification was taken"},
             "400": {"description": "A JSON-RPC error", "content": {"application/json": {"schema": JSON_OBJECT}}},
+            "406": {"description": "The client takes no JSON", "content": {"application/json": {"schema": JSON_OBJECT}}},
         },
     }
+}
+TEXTS = {
+    "/docs": ("text/html", "A page to read the contract"),
+    "/v1/subjects/export": ("application/x-ndjson", EXPORT),
+    "/v1/subjects/{external_subject}/export": ("application/x-ndjson", EXPORT),
 }
 OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
 OPENAI_ERROR: dict[str, Any] = {
@@ -108,6 +118,9 @@ STATUSES = {
     "POST /v1/tenants/{tenant_id}/api-keys": 201,
     "POST /v1/knowledge-bases": 201,
     "POST /v1/agents": 201,
+    "DELETE /v1/subjects": (200, 202),
+    "DELETE /v1/subjects/{external_subject}": (200, 202),
+    "DELETE /v1/tenants/{tenant_id}": (200, 202),
     "DELETE /v1/conversations/{conversation_id}": 204,
     "DELETE /v1/tenants/{tenant_id}/api-keys/{key_id}": 204,
     "DELETE /v1/knowledge-bases/{base_id}": 204,
@@ -208,17 +221,18 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     good = answers.pop("200")
     for status in statuses if isinstance(statuses, tuple) else (statuses,):
         answers[str(status)] = {"description": "No content"} if status == 204 else good
+    if path in TEXTS:
+        media, told = TEXTS[path]
+        good["content"] = {media: {"schema": {"type": "string", "description": told}}}
     if path in STREAMED and method == "post":
         answers["200"]["content"]["text/event-stream"] = {"schema": {"type": "string", "description": STREAMED[path]}}
     if path in OPENAI_ROUTES:
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/OpenAIError"}}}
-        answers["default"] = {"description": "An error in OpenAI's shape", "content": error}
         # what the gateway refuses before a function sees it is a problem on these routes too
-        for status in _problems(path, method, operation):
-            answers[str(status)] = {**_problem(status), "content": {**error, **PROBLEM_ANSWER["content"]}}
-        return
-    answers |= {str(status): _problem(status) for status in _problems(path, method, operation)}
-    answers["default"] = {**PROBLEM_ANSWER, "description": "A problem (RFC 9457)"}
+        answers |= {str(status): {"content": error} for status in (*_problems(path, method, operation), "5XX")}
+    for status in _problems(path, method, operation):
+        answers[str(status)] = _problem(answers, str(status), HTTPStatus(status).phrase)
+    answers["5XX"] = _problem(answers, "5XX", "A problem (RFC 9457): ours, or of what we depend on")
 
 
 def _name(path: str, method: str, generated: str) -> str:
@@ -230,20 +244,25 @@ def _problems(path: str, method: str, operation: dict[str, Any]) -> list[int]:
     """The refusals that a caller has to expect of a route."""
     if path in OPEN:
         return []
-    found = [401, 403, 429]
-    if "{" in path:
-        found.append(404)
+    # 404: an id of the path or body, or the query's knowledge base
+    found = [401, 403, 404, 429]
+    if "requestBody" in operation or any(one["name"] == "cursor" for one in operation["parameters"]):
+        found.append(400)
     if "requestBody" in operation:
-        found += [400, 413, 415]
+        found += [413, 415]
     if "requestBody" in operation or operation["parameters"]:
         found.append(422)
     if method != "get":
         found += [409, 412]
+    elif path.startswith("/v1/knowledge-bases/{base_id}/"):
+        found.append(409)
     return sorted(found)
 
 
-def _problem(status: int) -> dict[str, Any]:
-    return {**PROBLEM_ANSWER, "description": HTTPStatus(status).phrase}
+def _problem(answers: dict[str, Any], status: str, description: str) -> dict[str, Any]:
+    """A problem beside what else the route answers with this status."""
+    others = answers.get(status, {}).get("content", {})
+    return {"description": description, "content": {**others, **PROBLEM_ANSWER["content"]}}
 
 
 def main() -> int:

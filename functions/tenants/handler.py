@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
@@ -24,6 +25,7 @@ from tidemark.http.reference import docs_page, openapi_file
 from tidemark.memory.records import Deleted, Graph, ManagedList
 from tidemark.pages import Page
 from tidemark.privacy import operations
+from tidemark.privacy.export import next_line
 from tidemark.tenancy import audit as audit_log
 from tidemark.tenancy import tenants as tenancy
 from tidemark.tenancy import usage as usage_log
@@ -232,8 +234,16 @@ def named(caller: Caller) -> str:
     return caller.external_subject_id
 
 
-def lines(text: str) -> Response[Any]:
-    return Response(200, content_type="application/x-ndjson", body=text)
+def exported(caller: Caller, subject: str, cursor: str | None, **query: str) -> Response[Any]:
+    """A page of a person's export. Where it is not the last one, its last line and `Link` say how to go on."""
+    of = (caller.tenant_id, "export", subject)
+    page = bootstrap.exporter().export(caller, subject, bootstrap.cursors().read(cursor, *of))
+    headers: dict[str, str | list[str]] = {}
+    if page.next is not None:
+        more = bootstrap.cursors().write(page.next, *of)
+        page.lines.append(next_line(more))
+        headers["Link"] = f'<?{urlencode({**query, "cursor": more})}>; rel="next"'
+    return Response(200, content_type="application/x-ndjson", body="".join(f"{line}\n" for line in page.lines), headers=headers)
 
 
 def operation(found: Operation) -> Response[Operation]:
@@ -241,13 +251,13 @@ def operation(found: Operation) -> Response[Operation]:
 
 
 @app.get("/v1/subjects/export")
-def export_named(caller: Administrator) -> Response[Any]:
-    return lines(bootstrap.exporter().export(caller, named(caller)))
+def export_named(caller: Administrator, cursor: Cursor = None) -> Response[Any]:
+    return exported(caller, named(caller), cursor, external_subject_id=named(caller))
 
 
 @app.get("/v1/subjects/<external_subject>/export")
-def export_subject(external_subject: str, caller: Administrator) -> Response[Any]:
-    return lines(bootstrap.exporter().export(caller, subject_of(external_subject)))
+def export_subject(external_subject: str, caller: Administrator, cursor: Cursor = None) -> Response[Any]:
+    return exported(caller, subject_of(external_subject), cursor)
 
 
 @app.delete("/v1/subjects")

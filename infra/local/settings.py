@@ -19,6 +19,7 @@ PASSED_THROUGH = (
     ("EmbedderModelId", "TIDEMARK_EMBEDDER_MODEL_ID", ""),
     ("Search", "TIDEMARK_SEARCH", "embedded"),
     ("OpenSearchUrl", "TIDEMARK_OPENSEARCH_URL", ""),
+    ("TenantRequestsPerMinute", "TIDEMARK_TENANT_REQUESTS_PER_MINUTE", "60000"),
     ("LogLevel", "POWERTOOLS_LOG_LEVEL", "INFO"),
 )
 

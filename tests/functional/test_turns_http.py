@@ -1,9 +1,19 @@
 """Turns through the chat function: what the model is asked, what is stored, what goes wrong."""
 
+from collections.abc import Iterator
+
 import pytest
 from pynamodb.exceptions import UpdateError
 from tidemark.models import tokenizer
-from tidemark.models.ports import ModelContextTooLongError, ModelThrottledError, ModelUnavailableError, ToolCall
+from tidemark.models.ports import (
+    ModelContextTooLongError,
+    ModelRequest,
+    ModelResponse,
+    ModelThrottledError,
+    ModelUnavailableError,
+    TextDelta,
+    ToolCall,
+)
 
 from tests.support.models import ScriptedModel
 from tests.support.world import Client, World, use
@@ -77,6 +87,27 @@ def test_a_turn_whose_worker_died_has_failed(aws: World, ada: Client) -> None:
     aws.clock.forward(minutes=1)
     assert ada.get(path)["state"] == "failed"
     assert ada.messages(conversation) == []
+
+
+def test_a_turn_that_was_overtaken_does_not_seem_older_than_what_it_stands_behind(aws: World, ada: Client) -> None:
+    class Overtaken(ScriptedModel):
+        """While the first turn waits for its answer, a second one comes and goes."""
+
+        def stream(self, request: ModelRequest) -> Iterator[TextDelta | ModelResponse]:
+            if len(self.asked) == 0:
+                self.asked.append(request)
+                aws.clock.forward(seconds=5)
+                ada.say(conversation, "second")
+                aws.clock.forward(seconds=-3)  # as another machine's clock may be
+            yield from super().stream(request)
+
+    use(aws.patch, "model", Overtaken())
+    conversation = ada.conversation()
+    ada.say(conversation, "first")
+    told = ada.messages(conversation)
+    assert [one["content"] for one in told if one["role"] == "user"] == ["second", "first"]
+    times = [one["created_at"] for one in told]
+    assert times == sorted(times)
 
 
 # tools

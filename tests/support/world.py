@@ -77,6 +77,10 @@ def function(name: str) -> ModuleType:
 def serving(method: str, path: str) -> str:
     """Which function the template gives a path to."""
     parts = path.strip("/").split("/")
+    if parts == ["mcp"]:
+        return "mcp"
+    if parts[1:2] in (["chat"], ["models"]):
+        return "chat"
     if parts[:2] == ["v1", "conversations"]:
         return "chat" if method == "POST" and parts[-1] == "messages" else "conversations"
     if parts[:2] == ["v1", "chat"]:
@@ -182,6 +186,11 @@ class Client:
             if page["next_cursor"] is None:
                 return items
             more = {"cursor": page["next_cursor"]}
+
+    def tool(self, name: str, **arguments: Any) -> Answer:
+        """A tool's call over MCP; whether it went well stands in the body's result.isError."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        return self.send("POST", "/mcp", call, headers={"Accept": "application/json, text/event-stream"})
 
     def memories(self, **query: Any) -> list[Any]:
         found: list[Any] = self.get("/v1/memories/entities", page_size="100", **query)["items"]

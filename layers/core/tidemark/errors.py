@@ -56,10 +56,6 @@ class PreconditionFailedError(TidemarkError):
         super().__init__(detail)
 
 
-class TooLargeError(TidemarkError):
-    code = "payload_too_large"
-
-
 class UnsupportedMediaTypeError(TidemarkError):
     code = "unsupported_media_type"
 

@@ -35,6 +35,7 @@ class Settings(BaseModel):
     oidc_audience: str = ""
     oidc_jwks_url: str = ""
     cors_origins: str = ""
+    tenant_requests_per_minute: int = Field(default=60_000, ge=6000, le=1_000_000)  # of all keys and users of a tenant together
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Settings":

@@ -20,7 +20,21 @@ def test_an_object_is_read_as_it_was_written(value: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"a":}', '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":1e999}', "{'a':1}", '{"a":1} x', "[" * 100_000]
+    "text",
+    [
+        "",
+        "{",
+        '{"a":}',
+        '{"a":NaN}',
+        '{"a":Infinity}',
+        '{"a":-Infinity}',
+        '{"a":1e999}',
+        "{'a':1}",
+        '{"a":1} x',
+        "[" * 100_000,
+        '{"a":1,"a":1}',
+        '{"b":[{"a":1,"\\u0061":2}]}',
+    ],
 )
 def test_what_is_no_json_is_malformed(text: str) -> None:
     with pytest.raises(MalformedError) as caught:

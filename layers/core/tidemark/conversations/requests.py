@@ -1,6 +1,6 @@
 """Bodies of the chat and context routes."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -11,6 +11,14 @@ Content = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 Text = Annotated[str, StringConstraints(max_length=200_000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 MetadataText = Annotated[str, StringConstraints(max_length=1000)]
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
 
 
 def _few(metadata: dict[str, str]) -> dict[str, str]:
@@ -49,6 +57,13 @@ class ToolBody(Body):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
+def distinct_tools(tools: list[T]) -> list[T]:
+    """Refuses tools of one name: nobody could say which of them a call means. Raises ValueError."""
+    if len({tool.name for tool in tools}) < len(tools):
+        raise ValueError("every tool needs a name of its own")
+    return tools
+
+
 class ToolResultBody(Body):
     tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     content: Text
@@ -62,7 +77,7 @@ class TurnBody(Body):
     name: Identifier | None = None
     parent_id: str | None = None
     attachments: list[AttachmentBody] = Field(default_factory=list, max_length=20)
-    tools: list[ToolBody] = Field(default_factory=list, max_length=128)
+    tools: Annotated[list[ToolBody], AfterValidator(distinct_tools)] = Field(default_factory=list, max_length=128)
     tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=128)
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     stream: bool = False

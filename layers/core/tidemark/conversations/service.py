@@ -90,8 +90,11 @@ class ConversationService:
 
     # conversations
     def create(self, caller: Caller, body: ConversationBody) -> Conversation:
-        """Raises NotFoundError for an agent or knowledge base that is not the tenant's."""
-        subject = body.external_subject_id if body.external_subject_id is not None else caller.external_subject_id
+        """Raises NotFoundError for an agent or knowledge base that is not the tenant's, InvalidError for two subjects in query and body."""
+        named = {one for one in (body.external_subject_id, caller.external_subject_id) if one is not None}
+        if len(named) > 1:
+            raise InvalidError.field("/external_subject_id", "This is another subject than the query's external_subject_id.")
+        subject = next(iter(named), None)
         if body.agent_id is not None:
             agent_id = self._agents.find(caller.tenant_id, body.agent_id).id
         else:

@@ -141,8 +141,10 @@ class ConversationStore:
             key = first_key if first_key and not stored and first_key > (key or "") else ids.new_item_key(key)
             packed: list[StoredMessage] = []
             for place, draft in enumerate(batch):
-                session = sitting(session, newest, draft.created_at)
-                newest = draft.created_at
+                # a turn that another one overtook began before what it now stands behind
+                at = draft.created_at if newest is None else max(draft.created_at, newest)
+                session = sitting(session, newest, at)
+                newest = at
                 tokens += draft.tokens + draft.attachment_tokens
                 message = StoredMessage(
                     id=ids.message_id(key, place),
@@ -154,7 +156,7 @@ class ConversationStore:
                     branch_tokens=tokens,
                     session=session,
                     characters=len(draft.content),
-                    **draft.model_dump(),
+                    **{**draft.model_dump(), "created_at": at},
                 )
                 above = message.id
                 stored.append(message)

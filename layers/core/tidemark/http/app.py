@@ -27,17 +27,14 @@ from tidemark.observability import logger, where
 from tidemark.privacy import traces
 from tidemark.requests import Subject
 from tidemark.settings import Settings
-from tidemark.storage import ephemeral
-from tidemark.tenancy import audit
+from tidemark.tenancy import audit, rate_limits
 from tidemark.tenancy.caller import Caller, Scope
 
 R = TypeVar("R", bound=BaseModel)
 Headers = dict[str, list[str]]
 
 PROBLEM = "application/problem+json"
-REQUESTS_PER_MINUTE = 6000
-WINDOW_SECONDS = 60
-EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed"
+EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed, Link"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id"
 OPEN_PATHS = frozenset(("/health", "/openapi.json", "/docs"))  # all that answers without a token
@@ -208,8 +205,11 @@ class Handler:
         caller = _known_caller(event)
         common = {"X-Request-Id": [request_id], **cors(event, settings.cors_origins)}
         try:
-            common |= _take(caller) if caller else {}
+            standing = rate_limits.take(caller, settings.tenant_requests_per_minute) if caller else None
+            common |= _limits(caller, standing) if caller else {}
             self._heading(common)
+            if standing is not None and standing.retry_after is not None:
+                raise RateLimitedError("Too many requests; Retry-After says when to go on.", retry_after=standing.retry_after)
             _check_media_type(event)
             answer = self._serve(caller, event, context)
         except TidemarkError as error:
@@ -253,16 +253,12 @@ def _known_caller(event: dict[str, Any]) -> Caller | None:
     return Caller.model_validate_json(found) if found else None
 
 
-def _take(caller: Caller) -> dict[str, list[str]]:
-    """Counts the request against its key or user. Raises RateLimitedError."""
-    quota = caller.requests_per_minute or REQUESTS_PER_MINUTE
-    used, resets = ephemeral.count_up(f"{caller.tenant_id}#{caller.kind}#{caller.id}", WINDOW_SECONDS)
-    if used > quota:
-        raise RateLimitedError("Too many requests; Retry-After says when to go on.", retry_after=resets)
-    return {
-        "RateLimit-Policy": [f'"default";q={quota};w={WINDOW_SECONDS}'],
-        "RateLimit": [f'"default";r={max(0, quota - used)};t={resets}'],
-    }
+def _limits(caller: Caller, standing: rate_limits.Standing | None) -> Headers:
+    """The quota, and what is left of it where that is known."""
+    headers: Headers = {"RateLimit-Policy": [f'"default";q={rate_limits.quota_of(caller).requests};w={rate_limits.WINDOW_SECONDS}']}
+    if standing is not None:
+        headers["RateLimit"] = [f'"default";r={standing.remaining};t={standing.resets}']
+    return headers
 
 
 def _check_media_type(event: dict[str, Any]) -> None:

@@ -83,8 +83,12 @@ class ChatRoutes:
 
 
 def naming(caller: Caller, body: ChatBody) -> Caller:
-    """The caller with the subject that `user` names."""
-    return caller if body.user is None else caller.model_copy(update={"external_subject_id": body.user})
+    """The caller with the subject that `user` names. Raises InvalidError where the query names another."""
+    if body.user is None:
+        return caller
+    if caller.external_subject_id not in (None, body.user):
+        raise InvalidError.field("/user", "This is another subject than the query's external_subject_id.")
+    return caller.model_copy(update={"external_subject_id": body.user})
 
 
 def _drained(events: Iterator[Event], context: ChatContext) -> dict[str, Any]:

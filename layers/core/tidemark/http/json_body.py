@@ -1,4 +1,4 @@
-"""Bodies as RFC 8259 has them: strict UTF-8 JSON objects."""
+"""Bodies as RFC 8259 has them: strict UTF-8 JSON objects, each name once."""
 
 import json
 from typing import Any, NoReturn
@@ -8,6 +8,14 @@ from tidemark.errors import InvalidError, MalformedError
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """RFC 8259 leaves open which of two equal names counts: two readers of one body could see two requests."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is given twice")
+    return found
 
 
 def _number(text: str) -> float:
@@ -20,7 +28,7 @@ def _number(text: str) -> float:
 def loads(text: str) -> Any:
     """The object of a body. Raises MalformedError for what is no JSON, InvalidError for JSON that is no object."""
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_number)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_number, object_pairs_hook=_object)
     except (ValueError, RecursionError) as exc:
         raise MalformedError("The body is not JSON.") from exc
     if not isinstance(value, dict):

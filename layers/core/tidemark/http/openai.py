@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tidemark.conversations.completions import Completion
-from tidemark.conversations.requests import CompletionTurn, EarlierWords, Text, ToolBody, ToolResultBody
+from tidemark.conversations.requests import CompletionTurn, EarlierWords, Text, ToolBody, ToolResultBody, distinct_tools
 from tidemark.errors import InvalidError, MalformedError
 from tidemark.http import json_body
 from tidemark.http.idempotency import Proxy
@@ -67,6 +67,10 @@ class ChatTool(Asked):
     type: Literal["function"]
     function: FunctionTool
 
+    @property
+    def name(self) -> str:
+        return self.function.name
+
 
 class StreamOptions(Asked):
     include_usage: bool | None = None
@@ -79,7 +83,7 @@ class ChatBody(Asked):
     model: str | None = None
     user: Subject | None = None
     metadata: dict[str, str] | None = None
-    tools: Annotated[list[ChatTool], Field(max_length=128)] | None = None
+    tools: Annotated[list[ChatTool], Field(max_length=128), AfterValidator(distinct_tools)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     stream: bool | None = None

@@ -14,7 +14,6 @@ STATUS: dict[type[TidemarkError], int] = {
     errors.NotFoundError: 404,
     errors.ConflictError: 409,
     errors.PreconditionFailedError: 412,
-    errors.TooLargeError: 413,
     errors.UnsupportedMediaTypeError: 415,
     errors.InvalidError: 422,
     errors.RateLimitedError: 429,
