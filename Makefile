@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: run stop opensearch opensearch-stop build requirements test check openapi bench bench-search help
+.PHONY: run stop opensearch opensearch-stop build requirements test check audit openapi bench bench-search help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -25,6 +25,10 @@ check: .venv/.synced ## Format, lint and types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+
+audit: .venv/.synced ## Known vulnerabilities of what is deployed, and secrets in tracked files
+	$(BIN)/python -m infra.audit dependencies
+	$(BIN)/python -m infra.audit secrets
 
 build: export SAM_CLI_TELEMETRY := 0
 build: export AWS_DEFAULT_REGION ?= us-east-1

@@ -19,7 +19,7 @@ def lines(answer: Answer) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.body.splitlines()]
 
 
-def following(answer: Answer) -> dict[str, str] | None:
+def following(answer: Answer) -> dict[str, Any] | None:
     """The query of the next page, which Link and the last line tell alike."""
     found = re.fullmatch(r'<\?(.*)>; rel="next"', answer.headers.get("link", ""))
     last = lines(answer)[-1:]
@@ -35,7 +35,7 @@ def following(answer: Answer) -> dict[str, str] | None:
 def walked(admin: Client, path: str = PATH, **query: str) -> tuple[list[dict[str, Any]], int]:
     """All lines, and on how many pages they came."""
     found: list[dict[str, Any]] = []
-    pages, more = 0, dict(query)
+    pages, more = 0, dict[str, Any](query)
     while True:
         answer = admin.send("GET", path, **more)
         pages += 1
@@ -85,7 +85,7 @@ def test_more_than_a_function_may_answer_comes_whole(aws: World) -> None:
         messages = [{"role": "user", "content": words} for words in said[start : start + 25]]
         api.post(f"/v1/conversations/{conversation}/import", {"messages": messages})
     sizes = []
-    more: dict[str, str] | None = {}
+    more: dict[str, Any] | None = {}
     found: list[str] = []
     while more is not None:
         answer = admin.send("GET", PATH, **more)
