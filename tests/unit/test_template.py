@@ -2,12 +2,16 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
 from tidemark import observability
+from tidemark.storage.keys import drift_cursor
+
+from tests.support.permissions import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
@@ -34,10 +38,6 @@ def statements() -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else str(next(iter(value.values())))
 
@@ -50,8 +50,16 @@ def test_there_are_permissions_to_look_at() -> None:
 def test_no_permission_covers_everything(owner: str, statement: dict[str, Any]) -> None:
     assert all("*" not in action for action in listed(statement["Action"])), owner
     for resource in listed(statement["Resource"]):
-        # A star may end a path below one named resource, never stand for the resource.
-        assert not re.match(r"^\*|^arn:[^/]*:\*", text_of(resource)), owner
+        # A star may stand below one named resource, never for a resource or in its name.
+        assert "*" not in text_of(resource) or re.fullmatch(r"\$\{(BlobBucket\.Arn|OpenSearchDomainArn)\}/\*", text_of(resource)), owner
+
+
+def test_the_sweeper_shares_nobody_s_policy_and_writes_its_own_place_only() -> None:
+    policies = FUNCTIONS["SweeperFunction"]["Policies"]
+    shared = {reference for policy in policies for reference in [policy.get("Ref")] if reference}
+    assert shared == set()
+    writes = [one for name, one in statements() if name == "SweeperFunction" and "dynamodb:PutItem" in listed(one["Action"])]
+    assert [one["Condition"] for one in writes] == [{"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [drift_cursor()[0]]}}]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -113,6 +121,43 @@ def test_tables_are_encrypted_recoverable_and_expire(table: str) -> None:
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert properties["TimeToLiveSpecification"]["Enabled"] is True
     assert all(branch["SSEEnabled"] for branch in properties["SSESpecification"]["Fn::If"][1:])
+
+
+PARTS_WITH_DATA: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
+    "AWS::DynamoDB::Table": lambda one: [one["SSESpecification"]],
+    "AWS::SQS::Queue": lambda one: [one["KmsMasterKeyId"], one["SqsManagedSseEnabled"]],
+    "AWS::S3::Bucket": lambda one: [
+        rule["ServerSideEncryptionByDefault"] for rule in one["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PARTS_WITH_DATA for name in of_type(kind)])
+def test_whatever_keeps_data_is_encrypted_with_the_key_that_is_given_or_else_by_aws(name: str, kind: str) -> None:
+    for choice in PARTS_WITH_DATA[kind](RESOURCES[name]["Properties"]):
+        condition, with_key, without = choice["Fn::If"]
+        assert condition == "HasKmsKey"
+        if kind == "AWS::SQS::Queue":
+            assert (with_key, without) in (({"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}), ({"Ref": "AWS::NoValue"}, True))
+        else:
+            assert {"Ref": "KmsKeyArn"} in with_key.values()
+            assert without in ({"SSEEnabled": True}, {"SSEAlgorithm": "AES256"})
+
+
+def test_every_function_may_use_the_key_that_is_given() -> None:
+    for name, function in FUNCTIONS.items():
+        assert {"Fn::If": ["HasKmsKey", {"Ref": "KeyUsePolicy"}, {"Ref": "AWS::NoValue"}]} in function["Policies"], name
+
+
+def test_the_bucket_is_private_and_speaks_tls_only() -> None:
+    [(name, bucket)] = of_type("AWS::S3::Bucket").items()
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    [policy] = of_type("AWS::S3::BucketPolicy").values()
+    assert policy["Bucket"] == {"Ref": name}
+    [refusal] = policy["PolicyDocument"]["Statement"]
+    assert (refusal["Effect"], refusal["Principal"], refusal["Action"]) == ("Deny", "*", "s3:*")
+    assert refusal["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert refusal["Resource"] == [{"Fn::GetAtt": [name, "Arn"]}, {"Fn::Sub": f"${{{name}.Arn}}/*"}]
 
 
 def test_data_outlives_its_stack() -> None:
