@@ -64,8 +64,13 @@ def upsert(body: Annotated[EntityBody, Body()], caller: MemoryWriter) -> Respons
 
 
 @app.get("/v1/memories/entities/<entity_id>")
-def get(entity_id: str, caller: MemoryReader, include_expired: Annotated[bool, Query()] = False) -> Response[EntityView]:
-    view, tag = bootstrap.entities().get(caller, entity_id, include_expired=include_expired)
+def get(
+    entity_id: str,
+    caller: MemoryReader,
+    include_expired: Annotated[bool, Query()] = False,
+    as_of: Annotated[Time | None, Query()] = None,
+) -> Response[EntityView]:
+    view, tag = bootstrap.entities().get(caller, entity_id, include_expired=include_expired, as_of=as_of)
     return tagged(view, tag=tag)
 
 

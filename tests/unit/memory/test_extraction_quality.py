@@ -64,7 +64,7 @@ def rows(name: str, language: str) -> list[dict[str, Any]]:
     return [row for row in listed if row["language"] == language]
 
 
-SETS = ["extraction_labelled.jsonl", "extraction_held_out.jsonl", "extraction_fresh.jsonl"]
+SETS = ["extraction_labelled.jsonl", "extraction_held_out.jsonl", "extraction_fresh.jsonl", "extraction_third.jsonl"]
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -197,6 +197,13 @@ def test_diversity_selects_and_never_reorders() -> None:
     assert order(select(ranked, {}, 3)) == ["c0", "c1", "c2"]
 
 
+def test_a_doubtful_question_needs_more_than_a_near_vector() -> None:
+    near, said, clear = candidate("near", 0.842), candidate("said", 0.842, coverage=0.6), candidate("clear", 0.9)
+    sure, doubtful = MemoryWeights(), MemoryWeights(doubtful=True)
+    assert set(order(rank_memories([near, said, clear], NANO, LEVEL, NOW, sure))) == {"near", "said", "clear"}
+    assert set(order(rank_memories([near, said, clear], NANO, LEVEL, NOW, doubtful))) == {"said", "clear"}
+
+
 # Calibration
 
 

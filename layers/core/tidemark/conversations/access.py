@@ -7,7 +7,7 @@ from pynamodb.exceptions import PynamoDBException
 from tidemark.conversations.budget import Budget, budget
 from tidemark.conversations.model import ConversationState
 from tidemark.conversations.store import ConversationStore
-from tidemark.errors import NotFoundError, TidemarkError
+from tidemark.errors import InvalidError, NotFoundError, TidemarkError
 from tidemark.memory.scope import Scope, resolve
 from tidemark.models import tokenizer
 from tidemark.models.ports import ModelRequest
@@ -49,6 +49,17 @@ class ConversationAccess:
         if state is None or state.state != "active" or not caller.owns(state.external_subject_id):
             raise NotFoundError
         return state
+
+    def need_source(self, caller: Caller, conversation_id: str | None, message_id: str | None) -> None:
+        """Whether a memory may say that it comes from there. Raises NotFoundError for what is not this caller's, InvalidError for a
+        message without its conversation."""
+        if conversation_id is None:
+            if message_id is not None:
+                raise InvalidError.field("/source_conversation_id", "A source message is named with its conversation.")
+            return
+        state = self.find(caller, conversation_id)
+        if message_id is not None and self._store.message(state, message_id) is None:
+            raise NotFoundError
 
     def setting(self, caller: Caller, state: ConversationState) -> Setting:
         """Agent, window and memory scope of a turn. A conversation whose agent or knowledge base is gone follows the tenant's defaults."""

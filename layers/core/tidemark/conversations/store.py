@@ -6,7 +6,6 @@ range read gives a stretch of the conversation, and an id gives its item.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from pynamodb.transactions import TransactWrite
 
 from tidemark import ids
 from tidemark.clock import iso, now
+from tidemark.concurrency import side_by_side
 from tidemark.conversations import branch
 from tidemark.conversations.branch import Position
 from tidemark.conversations.model import (
@@ -63,6 +63,11 @@ class ConversationStore:
         changed = state.model_copy(update={**changes, "version": state.version + 1})
         table.put(self._meta(changed), Item.version == state.version)
         return changed
+
+    def change(self, write: TransactWrite, state: ConversationState, /, **changes: object) -> None:
+        """The same as a part of a transaction."""
+        changed = state.model_copy(update={**changes, "version": state.version + 1})
+        write.save(self._meta(changed), condition=Item.version == state.version)
 
     @staticmethod
     def _meta(state: ConversationState) -> Item:
@@ -213,8 +218,7 @@ class ConversationStore:
         far = [message for message in messages if message.blob]
         if not far:
             return list(messages)
-        with ThreadPoolExecutor(min(8, len(far))) as pool:
-            texts = dict(zip((message.id for message in far), pool.map(partial(self._fetch, tenant_id), far), strict=True))
+        texts = dict(zip((message.id for message in far), side_by_side(partial(self._fetch, tenant_id), far), strict=True))
         return [
             message.model_copy(update={"content": texts[message.id].content, "attachments": texts[message.id].attachments})
             if message.id in texts

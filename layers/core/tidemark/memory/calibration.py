@@ -52,6 +52,7 @@ class Calibration:
     name: float
     floor: float  # least evidence of an answer
     text_floor: float  # the same where there are no vectors
+    doubt: float  # what a doubtful question's floor is higher, where words do not speak for the answer
     spread: float  # of evidence over 0..1: similarity = 1 - exp(-evidence / spread)
 
     def background_of(self, query_vector: Sequence[float] | None) -> Background | None:
@@ -78,6 +79,11 @@ class Calibration:
 
     def floor_of(self, background: Background | None) -> float:
         return self.text_floor if background is None else self.floor
+
+    def answers(self, evidence: Evidence, background: Background | None, *, doubtful: bool = False) -> bool:
+        """Whether the evidence is enough; for a doubtful question a vector alone has to say much."""
+        alone = evidence.text + evidence.name < self.text_floor
+        return evidence.total >= self.floor_of(background) + (self.doubt if doubtful and alone else 0.0)
 
 
 def calibration_for(model_id: str) -> Calibration:

@@ -1,6 +1,7 @@
 """What people and applications do with single memories: write, read, change, delete, bring back."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from tidemark.clock import now
@@ -27,7 +28,7 @@ from tidemark.memory.records import (
     joined,
 )
 from tidemark.memory.scope import Scope
-from tidemark.memory.secrets import redact, redact_properties
+from tidemark.memory.secrets import redact, redact_description, redact_properties
 from tidemark.memory.store import MemoryStore, View, Writes
 from tidemark.storage import table
 from tidemark.tenancy import usage
@@ -35,6 +36,9 @@ from tidemark.tenancy.caller import Actor, Caller
 
 T = TypeVar("T")
 ATTEMPTS = 8
+
+
+NeedSource = Callable[[Caller, str | None, str | None], None]  # raises where conversation and message are not the caller's
 
 
 def retried(attempt: Callable[[], T]) -> T:
@@ -47,19 +51,20 @@ def entity_tag(entity: StoredEntity) -> str:
 
 
 class EntityService:
-    def __init__(self, store: MemoryStore, access: MemoryAccess) -> None:
-        self._store, self._access = store, access
+    def __init__(self, store: MemoryStore, access: MemoryAccess, need_source: NeedSource) -> None:
+        self._store, self._access, self._need_source = store, access, need_source
 
     # one entity
     def upsert(self, caller: Caller, body: EntityBody) -> tuple[StoredEntity, bool]:
         """Creates or merges by (scope, folded name, type); the second value says whether it is new."""
         scope = self._access.scope(caller)
+        self._need_source(caller, body.source_conversation_id, body.source_message_id)
         return retried(lambda: self._upsert(caller, scope, body))
 
     def _upsert(self, caller: Caller, scope: Scope, body: EntityBody) -> tuple[StoredEntity, bool]:
         writes = Writes(caller.tenant_id, scope, caller.actor)
         name = redact(body.name.strip())[0][:255]
-        description, properties = redact(body.description)[0], redact_properties(body.properties)
+        description, properties = redact_description(name, body.description)[0], redact_properties(body.properties)
         source = Provenance(
             trust=caller.trust,
             recorded_at=writes.at,
@@ -89,7 +94,7 @@ class EntityService:
         merged_entity = writes.change(
             known,
             "merged",
-            description=redact(joined(known.description, description))[0],
+            description=redact_description(name, joined(known.description, description))[0],
             properties={**known.properties, **properties},
             aliases=known.aliases if name in (known.name, *known.aliases) else [*known.aliases, name],
             provenance=[*known.provenance, source][-PROVENANCE_KEPT:],
@@ -107,10 +112,19 @@ class EntityService:
             raise NotFoundError
         return view, entity
 
-    def get(self, caller: Caller, entity_id: str, *, include_expired: bool = False) -> tuple[EntityView, str]:
-        """The entity with its visible relations, and its ETag."""
+    def get(
+        self, caller: Caller, entity_id: str, *, include_expired: bool = False, as_of: datetime | None = None
+    ) -> tuple[EntityView, str]:
+        """The entity with its visible relations, and its ETag. With `as_of` only the relations that hold at that time.
+
+        Raises NotFoundError, with `as_of` also where the entity did not hold then.
+        """
         _, entity = self.find(caller, entity_id, include_expired=include_expired)
         around = self._visible(caller.tenant_id, entity.scope, self._store.relations_at(caller.tenant_id, entity.scope, entity_id))
+        if as_of is not None:
+            if not entity.holds(as_of):
+                raise NotFoundError
+            around = [one for one in around if one.holds(as_of)]
         view = EntityView(
             entity=entity.public(),
             outgoing_relations=[one.public() for one in around if one.source_entity_id == entity_id],
@@ -135,7 +149,7 @@ class EntityService:
             if "properties" in given:
                 given["properties"] = {**entity.properties, **redact_properties(given["properties"] or {})}
             if "description" in given:
-                given["description"] = redact(given["description"] or "")[0]
+                given["description"] = redact_description(entity.name, given["description"] or "")[0]
             changed = entity.model_copy(update=given)
             if changed.valid_from and changed.valid_to and changed.valid_to < changed.valid_from:
                 raise InvalidError.field("/valid_to", "valid_to lies before valid_from")

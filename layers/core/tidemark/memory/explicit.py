@@ -40,8 +40,8 @@ class Form:
 
 
 EN_VERB = (
-    r"(?:remember|memori[sz]e|keep in mind|bear in mind|don't forget|do not forget|never forget|make a (?:mental )?note|take"
-    r" note|commit (?:this |it )?to memory)"
+    r"(?:(?:make sure (?:that )?(?:you |to )?)?remember|memori[sz]e|keep in mind|bear in mind|don't forget|do not forget|never forget"
+    r"|make a (?:mental )?note|take note|commit (?:this |it )?to memory)"
 )
 EN_LEAD = (
     r"^(?:(?:hey|hi|hello|ok(?:ay)?|also|and|so|now|oh|well|then|one more thing|by the way)[,:!]?\s+)*(?:please[,]?\s+"

@@ -2,8 +2,8 @@
 
 A turn that may be learned from marks its conversation with the time at which it is due; every newer turn moves that time, and enough
 pending turns make it now. An SQS message wakes a worker then, and the sweeper finds what a lost message left. One worker works on a
-conversation at a time; it stores statement by statement, then moves the watermark. Whatever it is killed in between, the next one
-does again, and what is stored already changes nothing.
+conversation at a time; it stores statement by statement, and the watermark moves in the transaction of the last one. Whatever it is
+killed in between, the next one does again, and what is stored already changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +23,11 @@ from tidemark.memory.indexing import Indexing
 from tidemark.memory.learning import RANK, Learned, Learning
 from tidemark.memory.model import SourceMessage
 from tidemark.memory.scope import Scope
+from tidemark.memory.store import Also
 from tidemark.observability import logger, where
 from tidemark.storage import keys, table
 from tidemark.storage.leases import lease
-from tidemark.storage.table import Item, StaleError
+from tidemark.storage.table import Item
 from tidemark.tenancy.caller import Actor
 from tidemark.tenancy.model import MemorySettings
 from tidemark.tenancy.registry import Agents
@@ -34,6 +35,7 @@ from tidemark.tenancy.tenants import TenantService
 from tidemark.work import Trigger, Wake, WorkQueue
 
 LEASE, LASTS = "lease#extract", timedelta(minutes=6)
+ATTEMPTS = 20
 BATCH_MESSAGES = 200  # read by one job; what is left makes the next one
 
 State = Literal["queued", "running", "completed", "skipped", "failed"]
@@ -191,8 +193,7 @@ class Extraction:
         )
         self._put(state.tenant_id, state.external_subject_id, job)
         try:
-            learned = [self._learn(state, key, list(run)) for key, run in groupby(messages, key=lambda one: one.scope) if key]
-            self._advance(state, messages)
+            learned = self._learn_all(state, messages)
         except Exception as exc:
             failed = job.model_copy(update={"state": "failed", "reason": type(exc).__name__, "completed_at": now()})
             self._put(state.tenant_id, state.external_subject_id, failed)
@@ -230,7 +231,22 @@ class Extraction:
                 break
         return self._store.load(state.tenant_id, found)
 
-    def _learn(self, state: ConversationState, scope_key: str, messages: Sequence[StoredMessage]) -> Learned:
+    def _learn_all(self, state: ConversationState, messages: Sequence[StoredMessage]) -> list[Learned]:
+        """Learns from messages of one scope after the other, and moves the watermark with the last statement, or by itself without one."""
+        runs = [(key, list(run)) for key, run in groupby(messages, key=lambda one: one.scope) if key]
+        mark = _Mark(self._store, state, messages)
+        learned = [
+            self._learn(state, key, run, mark.moving if place == len(runs) else None) for place, (key, run) in enumerate(runs, start=1)
+        ]
+        if not (learned and learned[-1].finished):
+            table.retried(mark.move, "The conversation is being changed.", ATTEMPTS)
+        if mark.more:
+            self._queue.send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="pending_limit", due=now()))
+        return learned
+
+    def _learn(
+        self, state: ConversationState, scope_key: str, messages: Sequence[StoredMessage], finish: Callable[[], Also] | None
+    ) -> Learned:
         scope = _scope_of(scope_key, state)
         settings = self._tenants.settings(state.tenant_id)
         sources = [_source(message) for message in messages]
@@ -243,6 +259,7 @@ class Extraction:
             Actor(kind="extraction", id=state.id),
             settings,
             threshold=self._threshold(state, settings),
+            finish=finish,
         )
 
     def _threshold(self, state: ConversationState, settings: MemorySettings) -> str:
@@ -253,27 +270,32 @@ class Extraction:
             agents = "low"
         return max(agents, settings.extraction.importance_threshold, key=lambda one: RANK[one])
 
-    def _advance(self, state: ConversationState, messages: Sequence[StoredMessage]) -> None:
-        """Moves the watermark behind what was read; what came meanwhile stays pending with its own time."""
-        if not messages:
-            key = state.last_item_key
-            read = state.pending_turns
-        else:
-            key = item_key(messages[-1].id) if len(messages) >= BATCH_MESSAGES else state.last_item_key
-            read = sum(message.role == "user" for message in messages)
-        while True:
-            waiting = max(0, state.pending_turns - read)
-            due = (state.extract_at or now()) if waiting else None
-            try:
-                changed = self._store.update(state, extracted_key=key, pending_turns=waiting, extract_at=due)
-                break
-            except StaleError:
-                fresh = self._store.get(state.tenant_id, state.id)
-                if fresh is None:
-                    return
-                state = fresh
-        if len(messages) >= BATCH_MESSAGES and waiting:
-            self._queue.send(Wake(tenant_id=changed.tenant_id, conversation_id=changed.id, trigger="pending_limit", due=now()))
+
+class _Mark:
+    """The watermark behind what a job has read; what came meanwhile stays pending with its own time."""
+
+    def __init__(self, store: ConversationStore, state: ConversationState, messages: Sequence[StoredMessage]) -> None:
+        self._store, self._first = store, state
+        whole = len(messages) < BATCH_MESSAGES
+        self._key = state.last_item_key if whole else item_key(messages[-1].id)
+        self._read = sum(message.role == "user" for message in messages) if messages else state.pending_turns
+        self._whole = whole
+        self.more = False  # whether this was a full batch and more waits
+
+    def moving(self) -> Also:
+        """The move as a part of a transaction, from what the conversation is now. A conversation that is gone has no mark."""
+        state = self._store.get(self._first.tenant_id, self._first.id)
+        if state is None:
+            return lambda write: None
+        waiting = max(0, state.pending_turns - self._read)
+        due = (state.extract_at or now()) if waiting else None
+        self.more = not self._whole and waiting > 0
+        return lambda write: self._store.change(write, state, extracted_key=self._key, pending_turns=waiting, extract_at=due)
+
+    def move(self) -> None:
+        move = self.moving()
+        with table.transaction() as write:
+            move(write)
 
 
 def _source(message: StoredMessage) -> SourceMessage:

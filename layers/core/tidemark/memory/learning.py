@@ -4,7 +4,7 @@ Every statement is one transaction, and a statement that is stored already (same
 that was killed anywhere may simply run again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from tidemark.memory.model import EntityType, Link, Mention, SourceMessage, Stat
 from tidemark.memory.names import fold
 from tidemark.memory.records import PROVENANCE_KEPT, Provenance, StoredEntity, StoredRelation, Whose, joined
 from tidemark.memory.scope import Scope
-from tidemark.memory.store import MemoryStore, Writes
+from tidemark.memory.store import Also, MemoryStore, Writes
 from tidemark.tenancy import usage
 from tidemark.tenancy.caller import Actor
 from tidemark.tenancy.model import MemorySettings
@@ -35,6 +35,7 @@ class Learned:
     mentions: list[StoredEntity] = field(default_factory=list)
     closed: list[StoredEntity] = field(default_factory=list)
     refused: int = 0
+    finished: bool = False
 
     @property
     def changed(self) -> list[StoredEntity]:
@@ -56,9 +57,14 @@ class Learning:
         settings: MemorySettings,
         *,
         threshold: str = "low",
+        finish: Callable[[], Also] | None = None,
     ) -> Learned:
-        """Stores statements in their order. Statements under the threshold, and secrets under the policy `refuse`, are left out."""
+        """Stores statements in their order. Statements under the threshold, and secrets under the policy `refuse`, are left out.
+
+        What `finish` gives is written in the transaction of the last statement; `finished` says whether there was one.
+        """
         learned = Learned()
+        kept: list[Statement] = []
         for statement in statements:
             if RANK[statement.importance] < RANK[threshold]:
                 continue
@@ -66,8 +72,11 @@ class Learning:
             if secret and settings.secrets == "refuse":
                 learned.refused += 1
                 continue
-            message = messages.get(clean.message_id)
-            retried(partial(self._store_one, tenant_id, scope, clean, message, actor, learned))
+            kept.append(clean)
+        for clean in kept:
+            also = finish if clean is kept[-1] else None
+            retried(partial(self._store_one, tenant_id, scope, clean, messages.get(clean.message_id), actor, learned, also))
+            learned.finished = also is not None
         return learned
 
     def _store_one(
@@ -78,10 +87,11 @@ class Learning:
         message: SourceMessage | None,
         actor: Actor,
         learned: Learned,
+        finish: Callable[[], Also] | None,
     ) -> None:
         work = _Work(self._store, Writes(tenant_id, scope, actor), statement, message)
         work.run()
-        work.writes.commit()
+        work.writes.commit(finish() if finish else None)
         if work.created:
             usage.add(tenant_id, memories=work.created)
         learned.entities += [work.entity] if work.entity else []

@@ -45,6 +45,7 @@ class MemoryWeights:
     half_life_days: float = 30.0
     recency_weight: float = 0.15
     min_score: float = 0.0
+    doubtful: bool = False  # questions.is_doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,10 @@ def rank_memories(
 ) -> list[Ranked]:
     """What answers the question, best first; empty when nothing reaches the floor. `background` is None where there is no vector."""
     weights = weights or MemoryWeights()
-    floor = calibration.floor_of(background)
     ranked = [
         _ranked_memory(candidate, evidence, calibration, now, weights)
         for candidate in candidates
-        if (evidence := calibration.evidence(candidate, background)).total >= floor
+        if calibration.answers(evidence := calibration.evidence(candidate, background), background, doubtful=weights.doubtful)
     ]
     return sorted((item for item in ranked if item.score >= weights.min_score), key=_best_first)
 

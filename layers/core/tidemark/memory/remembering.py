@@ -4,6 +4,7 @@ from tidemark.clock import now
 from tidemark.errors import ConflictError, InvalidError
 from tidemark.memory import explicit
 from tidemark.memory.access import MemoryAccess
+from tidemark.memory.entities import NeedSource
 from tidemark.memory.explicit import ExplicitRequest
 from tidemark.memory.indexing import Indexing
 from tidemark.memory.learning import Learned, Learning
@@ -16,8 +17,9 @@ from tidemark.tenancy.model import MemorySettings
 
 
 class Remembering:
-    def __init__(self, store: MemoryStore, learning: Learning, indexing: Indexing, access: MemoryAccess) -> None:
+    def __init__(self, store: MemoryStore, learning: Learning, indexing: Indexing, access: MemoryAccess, need_source: NeedSource) -> None:
         self._store, self._learning, self._indexing, self._access = store, learning, indexing, access
+        self._need_source = need_source
 
     def remember(self, caller: Caller, body: RememberBody) -> Remembered:
         """Stores the facts of a text. Raises ConflictError without a scope or with retention none, InvalidError without content."""
@@ -25,6 +27,7 @@ class Remembering:
         scope = self._access.scope(caller, settings)
         if settings.retention == "none":
             raise ConflictError("This tenant stores no memories.", code="retention_none")
+        self._need_source(caller, body.source_conversation_id, None)
         request = explicit.request_of(body.text)
         if request is None:
             raise InvalidError.field("/text", "There is nothing to remember in this text.")

@@ -6,20 +6,25 @@ somebody else can never be answered, however late the index is.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
+from itertools import takewhile
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from tidemark.clock import Time, now
+from tidemark.concurrency import side_by_side
 from tidemark.conversations.model import StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.memory.calibration import Calibration
 from tidemark.memory.dates import TimeFilter, time_filter
 from tidemark.memory.graph import MAX_SEEDS, Bounds, Direction, Edges, walk
 from tidemark.memory.model import EntityType
+from tidemark.memory.questions import is_doubtful
 from tidemark.memory.ranking import (
     MEMORY_CANDIDATES,
     MESSAGE_CANDIDATES,
@@ -44,6 +49,8 @@ from tidemark.storage.table import StaleError
 from tidemark.tenancy.model import MemorySettings
 
 IDENTIFIER = re.compile(r"(?=.*\d)[\w.@:/#+-]+|[\w.+-]+@[\w.-]+")
+REACH = 4  # times as many hits as are answered are looked at: some repeat others, and some names belong to closed statements only
+Span = tuple[datetime, datetime]  # from, inclusive; to, exclusive
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
@@ -137,8 +144,8 @@ class MemorySearch:
         self._index, self._embedder, self._calibration = index, embedder, calibration
         self._store, self._conversations = store, conversations
 
-    def question(self, text: str, at: datetime | None = None) -> Question:
-        """Without an embedder the words alone are searched."""
+    def question(self, text: str, last_sitting: Callable[[], Span | None] = lambda: None, at: datetime | None = None) -> Question:
+        """Without an embedder the words alone are searched. `last_sitting` is asked where the text speaks of the last session."""
         moment = at or now()
         vector: list[float] | None = None
         try:
@@ -147,8 +154,19 @@ class MemorySearch:
             measure("EmbedderUnavailable")
         span = time_filter(text, moment)
         if span is not None and span.session is not None and span.session < 0:
-            span = None  # counted from the end, which needs the sessions of one conversation
+            known = last_sitting()
+            span = replace(span, start=known[0], end=known[1], session=None) if known else None
         return Question(text, moment, vector, span)
+
+    def last_sitting(self, tenant_id: str, owner: str | None, besides: str | None = None) -> Span | None:
+        """From when to when the newest conversation was last talked in: of one owner or, without one, of the tenant. `besides` is the
+        conversation that asks."""
+        found, _ = self._conversations.recent(tenant_id, owner, lambda state: state.id != besides and state.head is not None, 1, None)
+        if not found:
+            return None
+        said = self._conversations.walk(found[0], None, newest_first=True, page=50)
+        times = [message.created_at for message in takewhile(lambda message: message.session == found[0].session, said)]
+        return (times[-1], times[0] + timedelta(milliseconds=1)) if times else None
 
     # facts
     def memories(
@@ -180,41 +198,29 @@ class MemorySearch:
                 )
             )  # fmt: skip
             stored = self._store.many(tenant_id, scope, [one.id for one in found])
-            visible = self._visible(tenant_id, scope, stored, at, as_of is not None, since)
+            visible = _visible(stored, at, since)
             entities |= visible
             candidates += [one for one in found if one.id in visible]
         named = holding(question.text, {one.id: _words_of(entities[one.id]) for one in candidates})
         candidates = [one for one in candidates if not named or one.id in named]
         calibration = self._calibration()
-        weights = MemoryWeights(settings.half_life_days, settings.recency_weight, min_score)
+        weights = MemoryWeights(settings.half_life_days, settings.recency_weight, min_score, doubtful=is_doubtful(question.text))
         fresh = [_dated(one, entities[one.id].updated_at) for one in candidates]
         ranked = rank_memories(fresh, calibration, calibration.background_of(question.vector), question.at, weights)
         texts = {id: f"{entity.name} {entity.description}" for id, entity in entities.items()}
-        return [Hit(entities[one.candidate.id], one) for one in select(ranked, texts, limit)]
+        spoken_of = self._still_named(tenant_id, ranked[: limit * REACH], entities, at)
+        return [Hit(entities[one.candidate.id], one) for one in select(spoken_of, texts, limit)]
 
-    def _visible(
-        self,
-        tenant_id: str,
-        scope: Scope,
-        stored: Mapping[str, StoredEntity],
-        at: datetime,
-        past: bool,
-        since: datetime | None,
-    ) -> dict[str, StoredEntity]:
-        clock = now()
-        visible: dict[str, StoredEntity] = {}
-        for id, entity in stored.items():
-            if not entity.alive(clock) or not entity.holds(at) or (since is not None and entity.updated_at < since):
-                continue
-            if entity.mention and not self._still_named(tenant_id, scope, entity, at):
-                continue
-            visible[id] = entity
-        return visible
+    def _still_named(self, tenant_id: str, ranked: Sequence[Ranked], entities: Mapping[str, StoredEntity], at: datetime) -> list[Ranked]:
+        """Without the names that only closed statements name. One of which nothing was ever said is found by its own name."""
 
-    def _still_named(self, tenant_id: str, scope: Scope, entity: StoredEntity, at: datetime) -> bool:
-        """Whether a statement that names the entity holds; one that nothing was ever said of is found by its own name."""
-        relations = self._store.relations_at(tenant_id, scope, entity.id)
-        return not relations or any(relation.holds(at) for relation in relations)
+        def silent(entity: StoredEntity) -> bool:
+            relations = self._store.relations_at(tenant_id, entity.scope, entity.id)
+            return bool(relations) and not any(relation.holds(at) for relation in relations)
+
+        names = [entity for one in ranked if (entity := entities[one.candidate.id]).mention]
+        closed = {entity.id for entity, gone in zip(names, side_by_side(silent, names), strict=True) if gone}
+        return [one for one in ranked if one.candidate.id not in closed]
 
     # raw messages
     def messages(
@@ -255,7 +261,8 @@ class MemorySearch:
         self, view: View, scopes: Sequence[Scope], owners: Sequence[tuple[str, str]], body: SearchBody, settings: MemorySettings
     ) -> SearchAnswer:
         sources = body.sources or ["memories"]
-        question = self.question(body.query)
+        owner = owners[0][0] if len(owners) == 1 else None
+        question = self.question(body.query, lambda: self.last_sitting(view.tenant_id, owner))
         hits: list[Hit] = []
         if "memories" in sources:
             hits = self.memories(
@@ -267,12 +274,15 @@ class MemorySearch:
         if "messages" in sources:
             found = self.messages(view.tenant_id, owners, question, limit=body.top_k, speaker=body.speaker)
             found = [one for one in found if one.ranked.score >= (body.min_score or 0.0)]
-        self.count_access(view.tenant_id, hits)
+        with ThreadPoolExecutor(1) as beside:
+            counted = beside.submit(self.count_access, view.tenant_id, hits)
+            subgraph = self.subgraph(view.tenant_id, hits, body.max_depth, body.direction, body.as_of, body.time_window_days)
+            counted.result()
         span = question.span
         return SearchAnswer(
             items=[_item(hit) for hit in hits],
             messages=[_message_hit(one) for one in found],
-            subgraph=self.subgraph(view.tenant_id, hits, body.max_depth, body.direction, body.as_of, body.time_window_days),
+            subgraph=subgraph,
             abstained=not hits and not found,
             time_filter=TimeSpan(start=span.start, end=span.end, phrase=span.phrase) if span else None,
         )
@@ -292,10 +302,11 @@ class MemorySearch:
         clock = now()
         scope = hits[0].entity.scope
         seeds = [hit.entity.id for hit in hits if hit.entity.scope == scope][:MAX_SEEDS]
-        relations = {one.id: one for seed in seeds for one in self._store.relations_at(tenant_id, scope, seed)}
+        around = partial(self._store.relations_at, tenant_id, scope)
+        relations = {one.id: one for found in side_by_side(around, seeds) for one in found}
         frontier = {end for one in relations.values() for end in (one.source_entity_id, one.target_entity_id)} - set(seeds)
         for _ in range(depth - 1):
-            more = {one.id: one for end in frontier for one in self._store.relations_at(tenant_id, scope, end)}
+            more = {one.id: one for found in side_by_side(around, sorted(frontier)) for one in found}
             frontier = {end for one in more.values() for end in (one.source_entity_id, one.target_entity_id)} - frontier - set(seeds)
             relations |= more
         ends = {end for one in relations.values() for end in (one.source_entity_id, one.target_entity_id)}
@@ -313,6 +324,16 @@ class MemorySearch:
         if hits:
             with suppress(StaleError):
                 self._store.count_access(tenant_id, [hit.entity for hit in hits], now())
+
+
+def _visible(stored: Mapping[str, StoredEntity], at: datetime, since: datetime | None) -> dict[str, StoredEntity]:
+    """What lives now, holds at that time and is new enough."""
+    clock = now()
+    return {
+        id: entity
+        for id, entity in stored.items()
+        if entity.alive(clock) and entity.holds(at) and (since is None or entity.updated_at >= since)
+    }
 
 
 def identifiers(query: str) -> list[str]:

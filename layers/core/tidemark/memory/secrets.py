@@ -143,6 +143,13 @@ def redact(text: str, detectors: Sequence[Detector] = DETECTORS) -> tuple[str, b
     return _without(text, spans), bool(spans)
 
 
+def redact_description(name: str, description: str) -> tuple[str, bool]:
+    """The description without its credentials; one word under a name that calls it a password is one."""
+    if len(description.split()) == 1 and _names_credential(name) and not _counts(name):
+        return REDACTED, True
+    return redact(description)
+
+
 def has_secret(text: str) -> bool:
     return redact(text)[1]
 

@@ -61,7 +61,7 @@ class TurnMemory:
         if scope is None or setting.memory.context_tokens == 0:
             return RecalledBlock()
         try:
-            question = self._search.question(content)
+            question = self._search.question(content, lambda: self._search.last_sitting(tenant_id, scope.key, besides=state.id))
             lines = self._lines(tenant_id, scope, setting, state, question)
         except Exception as exc:  # noqa: BLE001 - recall never fails a turn
             logger.error("recall failed", error=type(exc).__name__, where=where(exc))

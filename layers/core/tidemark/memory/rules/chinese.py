@@ -277,6 +277,10 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"{NO}(?:会(?!在|去|来|有|是|被|议)(?:说|讲|弹|拉|用|写|做|打|唱|跳|开|游|修)?|懂|精通|擅长|熟悉|掌握|能说|(?:正)?在学习?|学过|学会了?|在教){OBJECT}",
         skill,
     ),
+    _rule(rf"(?P<no>(?!))?(?:正)?在?(?:备考|准备考|复习考){OBJECT}", goal),
+    _rule(r"(?:在[^，,]{1,12}?)?(?:开|经营|创办|拥有)了?(?P<o>(?:一|两|三|几)[家间个座][^，,]+)", possession),
+    _rule(r"(?:刚刚?)?被?(?:提升为|提拔为|晋升为|升为|升任|升职为)(?:了)?(?:一?[名个位])?(?P<o>[^，,]+)(?P<no>(?!))?", job),
+    _rule(r"(?P<no>不再|不)?(?:是(?:做|搞|干|从事)(?P<o>[^，,]{1,12})的)", job),
     _rule(rf"(?:正)?(?:在)(?:做|开发|写|忙|研发|负责|筹备|搭建|设计|翻修|准备){OBJECT}", project),
     _rule(rf"{NO}(?:想要?|打算|计划|希望|准备|梦想|决定|的目标是|目标是|立志){OBJECT}", goal),
     _rule(
@@ -287,9 +291,15 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
 )
 
 
+# The second half leaves out what the first has said.
+MOVED_ON = re.compile(
+    rf"(?:以前|之前|原来|曾经|过去)在(?P<old>[^，,]{{1,20}}?)(?P<verb>{WORKS})[，,](?:但是?)?(?:现在|如今|目前)在(?P<new>[^，,。]{{1,20}})$"
+)
+
+
 def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
     """Everything that a sentence asserts; a clause without a subject goes on with the one before."""
-    text = TRAIL.sub("", MARKER.sub("", sentence.strip()))
+    text = MOVED_ON.sub(r"以前在\g<old>\g<verb>，在\g<new>\g<verb>", TRAIL.sub("", MARKER.sub("", sentence.strip())))
     subject: Subject | None = None
     for clause in (_subject_first(part, message) for part in _clauses(text)):
         found = list(_whole(clause, people))

@@ -116,10 +116,32 @@ CORRECTED = re.compile(
 )
 
 
+# "I used to work at Nokia, now I am at Ericsson": the second half leaves out what the first has said.
+MOVED_ON = re.compile(
+    r"^(?P<who>I|we) used to (?P<verb>work|live|study|teach|volunteer) (?P<in>at|for|in|with) (?P<old>[^,;.]+)[,;]? (?:but |and )?"
+    r"(?:now|today|currently),? (?:I|we)(?: am| are)? (?:at|for|in|with) (?P<new>[^,;.]+)$",
+    re.IGNORECASE,
+)
+MORE_NOW = re.compile(
+    r"^(?P<who>I|we) used to have (?P<old>\w+) (?P<what>\w+?)s?[,;]? (?:but |and )?(?:now|today),? (?:I|we) (?:have|own)(?: got)?"
+    r" (?P<new>\w+)$",
+    re.IGNORECASE,
+)
+# Parents are spoken of without "my" too.
+PARENT = re.compile(r"^(?P<role>Mum|Mom|Mummy|Mommy|Dad|Daddy|Grandma|Grandpa|Granny)(?= [a-z])")
+
+
+def _written_out(text: str) -> str:
+    """A sentence with the words that its second half leaves out."""
+    text = CORRECTED.sub(r"\g<what> \g<is> \g<right>, not \g<wrong>", PARENT.sub(r"My \g<role>", text))
+    text = MOVED_ON.sub(r"\g<who> used to \g<verb> \g<in> \g<old>; \g<who> \g<verb> \g<in> \g<new>", text)
+    return MORE_NOW.sub(r"\g<who> used to have \g<old> \g<what>s; \g<who> have \g<new> \g<what>s", text)
+
+
 def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
     """Everything that a sentence asserts, clause by clause."""
     greeted = bool(GREETED.match(sentence))
-    for clause in clauses(CORRECTED.sub(r"\g<what> \g<is> \g<right>, not \g<wrong>", plain(sentence))):
+    for clause in clauses(_written_out(plain(sentence))):
         if not TO_YOU.search(clause) and not re.search(r"\bcannot wait\b", clause):
             yield from _clause(clause, message, people, greeted)
 

@@ -14,7 +14,7 @@ HYPOTHETICAL = re.compile(
     re.IGNORECASE,
 )
 # "would like to" tells a goal, "if" behind "see" or "check" stands in a request anyway.
-WISH = re.compile(r"\b(?:i|we)(?:'d| would) (?:really |also )?(?:like|love|prefer)\b", re.IGNORECASE)
+WISH = re.compile(r"\b(?:i|we)(?:'d| would) (?:really |also )?(?:like|love|prefer|rather)\b", re.IGNORECASE)
 ZH_HYPOTHETICAL = re.compile(r"如果|要是|假如|假设|倘若|万一|也许|可能|或许|大概|说不定|想象|假装|比如|例如|不确定|是否")
 
 COMMAND_VERBS = (
@@ -59,7 +59,7 @@ REPORTED = re.compile(
     re.IGNORECASE,
 )
 ZH_REPORTED = re.compile(
-    r"(?:他|她|他们|她们|别人|有人|大家|老师|同事|朋友|妈妈|爸爸|[\u4e00-\u9fff]{2,3})(?:告诉我|跟我说|对我说|说(?!话|英|中|法|日|德|西|得|普|粤)|声称|认为"
+    r"(?:他|她|他们|她们|别人|有人|大家|老师|同事|朋友|妈妈|爸爸|[\u4e00-\u9fff]{2,3})(?:告诉我|跟我说|对我说|说(?!话|得|(?:一点儿?|一些|点儿?|几句|流利的?)?[\u4e00-\u9fff]{1,4}[语话文])|声称|认为"
     r"|觉得)|据说|听说|据.{1,8}(?:报道|称)|我(?:听说|梦见|梦到|以为)"
 )
 SMALL_TALK = re.compile(

@@ -72,6 +72,11 @@ EVENT_THING = re.compile(
 )
 
 
+COUNTED = re.compile(
+    r"(?:have|has|have got|has got|own|owns) (?P<number>two|three|four|five|six|seven|eight|nine|ten|\d{1,2})"
+    r" (?P<what>[a-z-]+s|children|mice|geese|sheep|fish)$",
+    re.IGNORECASE,
+)
 CLUB = re.compile(
     r"\b(?:group|club|class|course|gym|choir|church|band|league|society|community|forum|session|programme|program"
     r"|party|association|orchestra|chat|server|meeting|call|workshop)\b",
@@ -403,7 +408,10 @@ def possession(found: re.Match[str], phrase: str, negative: bool) -> Draft | Non
         return None
     named = re.search(rf"^(.*?),?\s+(?:called|named)\s+({NAME})", thing)
     kept = {"thing": named[1], "name": named[2]} if named else {"thing": thing}
-    return Draft(third(phrase), category="possession", properties=kept)
+    counted = COUNTED.match(phrase)
+    # so many of a thing are not other ones than so many before
+    key = exclusive("count", counted["what"]) if counted else None
+    return Draft(third(phrase), category="possession", exclusive=key, value=counted["number"] if counted else None, properties=kept)
 
 
 def uses(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
@@ -526,6 +534,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         rf"|care for|(?:am|is|are) {FAN}) {OBJECT}",
         lambda f, p, n: avoided(f, p, n) if n and f["v"].startswith(("am", "is", "are")) else preference(f, p, n),
     ),
+    _rule(rf"(?P<v>would rather) (?:have|get|use|see|drink|eat|take|read) {OBJECT}", preference),
     _rule(rf"cannot (?:eat|drink|tolerate|digest|have(?! (?:it|that|this|you|an?|the|any|everything)\b)) {OBJECT}", intolerance),
     _rule(rf"(?:am|is|are) (?P<v>afraid of|scared of|terrified of|interested in|curious about|proud of) {OBJECT}", feeling),
     _rule(r"(?:eat|eats|drink|drinks|smoke|smokes)(?: (?P<o>.+))?", diet),
