@@ -15,18 +15,18 @@ MESSAGES: TypeAdapter[Wake | GoOn | Embed] = TypeAdapter(Wake | GoOn | Embed)
 processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
 
-MARGIN = timedelta(seconds=20)
+MARGIN = timedelta(seconds=20)  # to store what was learned, or that it failed
 
 
 def work(record: SQSRecord, lambda_context: LambdaContext) -> None:
     message = MESSAGES.validate_json(record.body)
+    deadline = now() + timedelta(milliseconds=lambda_context.get_remaining_time_in_millis()) - MARGIN
     if isinstance(message, Wake):
-        bootstrap.extraction().run(message)
+        bootstrap.extraction().run(message, deadline)
     elif isinstance(message, Embed):
         bootstrap.stream_indexer().embed(message)
     else:
-        left = timedelta(milliseconds=lambda_context.get_remaining_time_in_millis())
-        bootstrap.erasure().resume(message.tenant_id, message.operation_id, now() + left - MARGIN)
+        bootstrap.erasure().resume(message.tenant_id, message.operation_id, deadline)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:

@@ -157,8 +157,9 @@ class Extraction:
         return found, found[-1].id if more else None
 
     # working
-    def run(self, wake: Wake) -> Job | None:
-        """Does one conversation's extraction. None for a message that newer turns made stale.
+    def run(self, wake: Wake, deadline: datetime | None = None) -> Job | None:
+        """Does one conversation's extraction. None for a message that newer turns made stale. A model that does not answer before
+        `deadline` fails the job, which a worker that ran out of time could not note.
 
         Raises BusyError while another worker has the conversation, and whatever fails, after it is noted in the job.
         """
@@ -171,9 +172,9 @@ class Extraction:
             if not ours:
                 raise BusyError
             fresh = self._store.get(wake.tenant_id, wake.conversation_id)
-            return self._work(fresh, wake) if fresh else None
+            return self._work(fresh, wake, deadline) if fresh else None
 
-    def _work(self, state: ConversationState, wake: Wake) -> Job | None:
+    def _work(self, state: ConversationState, wake: Wake, deadline: datetime | None) -> Job | None:
         job = self._job(state, wake)
         if job.state in ENDED:
             return job
@@ -193,7 +194,7 @@ class Extraction:
         )
         self._put(state.tenant_id, state.external_subject_id, job)
         try:
-            learned = self._learn_all(state, messages)
+            learned = self._learn_all(state, messages, deadline)
         except Exception as exc:
             failed = job.model_copy(update={"state": "failed", "reason": type(exc).__name__, "completed_at": now()})
             self._put(state.tenant_id, state.external_subject_id, failed)
@@ -231,12 +232,13 @@ class Extraction:
                 break
         return self._store.load(state.tenant_id, found)
 
-    def _learn_all(self, state: ConversationState, messages: Sequence[StoredMessage]) -> list[Learned]:
+    def _learn_all(self, state: ConversationState, messages: Sequence[StoredMessage], deadline: datetime | None) -> list[Learned]:
         """Learns from messages of one scope after the other, and moves the watermark with the last statement, or by itself without one."""
         runs = [(key, list(run)) for key, run in groupby(messages, key=lambda one: one.scope) if key]
         mark = _Mark(self._store, state, messages)
         learned = [
-            self._learn(state, key, run, mark.moving if place == len(runs) else None) for place, (key, run) in enumerate(runs, start=1)
+            self._learn(state, key, run, deadline, mark.moving if place == len(runs) else None)
+            for place, (key, run) in enumerate(runs, start=1)
         ]
         if not (learned and learned[-1].finished):
             table.retried(mark.move, "The conversation is being changed.", ATTEMPTS)
@@ -245,12 +247,17 @@ class Extraction:
         return learned
 
     def _learn(
-        self, state: ConversationState, scope_key: str, messages: Sequence[StoredMessage], finish: Callable[[], Also] | None
+        self,
+        state: ConversationState,
+        scope_key: str,
+        messages: Sequence[StoredMessage],
+        deadline: datetime | None,
+        finish: Callable[[], Also] | None,
     ) -> Learned:
         scope = _scope_of(scope_key, state)
         settings = self._tenants.settings(state.tenant_id)
         sources = [_source(message) for message in messages]
-        statements = self._extractor(settings).extract(sources, self._known(state.tenant_id, scope))
+        statements = self._extractor(settings).extract(sources, self._known(state.tenant_id, scope), deadline)
         return self._learning.learn(
             state.tenant_id,
             scope,

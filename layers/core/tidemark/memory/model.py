@@ -10,6 +10,7 @@ RelationType = Literal["prefers", "works_on", "knows", "uses", "works_at", "loca
 Polarity = Literal["positive", "negative"]
 Importance = Literal["low", "medium", "high"]
 Trust = Literal["user", "explicit", "assistant", "import", "api"]
+LEAST_TRUSTED_FIRST: tuple[Trust, ...] = ("assistant", "import", "api", "user", "explicit")
 
 
 class Frozen(BaseModel):

@@ -8,17 +8,21 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 from tidemark.memory.model import EntityType, Importance, Link, Mention, Polarity, RelationType, SourceMessage, Statement
 from tidemark.memory.rules.draft import Draft, Subject, build
 from tidemark.memory.rules.source import own_words
 from tidemark.memory.secrets import has_secret
-from tidemark.models.ports import Model, ModelMalformedError, ModelMessage, ModelRequest, complete
+from tidemark.models import tokenizer
+from tidemark.models.ports import Model, ModelContextTooLongError, ModelMalformedError, ModelMessage, ModelRequest, complete
+from tidemark.models.registry import lookup
 from tidemark.text import language
 
 MAX_STATEMENTS = 40
 MAX_OUTPUT_TOKENS = 4_000
+SHORTEST_HALVED = 4_000  # characters of one message
 # One repair of an answer that is no JSON; then the job is tried again later.
 ATTEMPTS = 2
 
@@ -103,37 +107,78 @@ One statement a fact. Fields:
 Answer with one JSON object {"statements": [...]}; an empty list if there is nothing to store."""
 
 
+Line = tuple[SourceMessage, str]  # a message and what of it is read: its own words, or a part of them
+
+
 @dataclass(frozen=True, slots=True)
 class ModelExtractor:
-    """Extraction by the model of that id. `rejected` counts are the caller's to log: this class keeps no state."""
+    """Extraction by the model of that id. Keeps no state."""
 
     model: Model
     model_id: str
-    max_tokens: int = MAX_OUTPUT_TOKENS
 
-    def extract(self, messages: Sequence[SourceMessage], known: Mapping[str, str]) -> list[Statement]:
-        """The statements; a ModelError where the model gave no usable answer, which is not "nothing to remember"."""
+    def extract(self, messages: Sequence[SourceMessage], known: Mapping[str, str], deadline: datetime | None = None) -> list[Statement]:
+        """The statements; a ModelError where the model gave no usable answer, which is not "nothing to remember". What one request or one
+        answer cannot hold is read in halves."""
         shown = [(message, own_words(message.content).strip()) for message in messages]
         readable = [(message, text) for message, text in shown if text and any(character.isalnum() for character in text)]
-        if not any(message.role == "user" for message, _ in readable):
-            return []
-        prompt = _prompt(readable, known)
-        for _ in range(ATTEMPTS):
-            answer = complete(self.model, self._request(prompt)).text
-            found = parse_json(answer)
-            if found is not None:
-                return list(read(found, [message for message, _ in readable]))
-            prompt = f"{prompt}\n\nYour last answer was not one JSON object. Answer with the JSON object only."
-        raise ModelMalformedError("the extraction model did not answer with JSON")
+        return self._read(readable, known, deadline)
 
-    def _request(self, prompt: str) -> ModelRequest:
-        asked = (ModelMessage(role="user", content=prompt),)
+    def _read(self, lines: Sequence[Line], known: Mapping[str, str], deadline: datetime | None) -> list[Statement]:
+        if not any(message.role == "user" for message, _ in lines):
+            return []
+        prompt = _prompt(lines, known)
+        halves = _halves(lines)
+        for _ in range(ATTEMPTS):
+            request = self._request(prompt, deadline)
+            try:
+                if halves and self._is_over(request):
+                    break
+                answer = complete(self.model, request)
+            except ModelContextTooLongError:
+                if halves:
+                    break
+                raise
+            found = parse_json(answer.text)
+            if found is not None:
+                return list(read(found, [message for message, _ in lines]))
+            if halves and answer.finish_reason == "length":
+                break
+            prompt = f"{prompt}\n\nYour last answer was not one JSON object. Answer with the JSON object only."
+        else:
+            raise ModelMalformedError("the extraction model did not answer with JSON")
+        return [statement for half in halves for statement in self._read(half, known, deadline)]
+
+    def _request(self, prompt: str, deadline: datetime | None) -> ModelRequest:
+        info = lookup(self.model_id)
         return ModelRequest(
-            purpose="extraction", model_id=self.model_id, system=SYSTEM, messages=asked, max_tokens=self.max_tokens, response_schema=SCHEMA
+            purpose="extraction",
+            model_id=self.model_id,
+            system=SYSTEM,
+            messages=(ModelMessage(role="user", content=prompt),),
+            max_tokens=min(MAX_OUTPUT_TOKENS, info.context_window // 3, info.max_output_tokens or MAX_OUTPUT_TOKENS),
+            response_schema=SCHEMA,
+            deadline=deadline,
         )
 
+    def _is_over(self, request: ModelRequest) -> bool:
+        info = lookup(self.model_id)
+        schema = tokenizer.count(json.dumps(SCHEMA), info.factor)
+        return tokenizer.count_request(request, info.factor) + schema + request.max_tokens > info.context_window
 
-def _prompt(messages: Sequence[tuple[SourceMessage, str]], known: Mapping[str, str]) -> str:
+
+def _halves(lines: Sequence[Line]) -> tuple[Sequence[Line], ...]:
+    """Nothing where a single short message is left."""
+    if len(lines) > 1:
+        return lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    [(message, text)] = lines
+    if len(text) < SHORTEST_HALVED:
+        return ()
+    middle = text.find(" ", len(text) // 2) + 1 or len(text) // 2
+    return [(message, text[:middle])], [(message, text[middle:])]
+
+
+def _prompt(messages: Sequence[Line], known: Mapping[str, str]) -> str:
     """The log, one numbered line a message, and the names that are known already."""
     lines = [
         f"[{number}] {message.at.isoformat(timespec='minutes')} {'USER' if message.role == 'user' else 'ASSISTANT'}"

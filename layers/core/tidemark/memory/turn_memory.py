@@ -17,7 +17,7 @@ from tidemark.memory import explicit
 from tidemark.memory.explicit import ExplicitRequest
 from tidemark.memory.extraction import Extraction
 from tidemark.memory.learning import USER
-from tidemark.memory.model import SourceMessage, Trust
+from tidemark.memory.model import LEAST_TRUSTED_FIRST, SourceMessage, Trust
 from tidemark.memory.records import Provenance
 from tidemark.memory.remembering import Remembering
 from tidemark.memory.scope import Scope, may_learn, may_store_explicitly
@@ -148,7 +148,8 @@ class TurnMemory:
 
 
 def _trust(provenance: Sequence[Provenance]) -> Trust:
-    return provenance[-1].trust if provenance else "user"
+    """That of the least trusted source: a memory is no better than the worst of what it was put together from."""
+    return min((source.trust for source in provenance), key=LEAST_TRUSTED_FIRST.index, default="user")
 
 
 def _fact_line(hit: Hit) -> tuple[str, MemoryLine]:
