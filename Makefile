@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: run stop opensearch opensearch-stop build requirements test check audit openapi bench bench-search help
+.PHONY: run stop opensearch opensearch-stop e2e-model build requirements test check audit openapi bench bench-search help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,6 +30,9 @@ audit: .venv/.synced ## Known vulnerabilities of what is deployed, and secrets i
 	$(BIN)/python -m infra.audit dependencies
 	$(BIN)/python -m infra.audit secrets
 
+e2e-model: .venv/.synced ## A conversation with a real small language model; fetches 100 MB, takes minutes
+	$(BIN)/pytest tests/e2e/real_model.py -q -s
+
 build: export SAM_CLI_TELEMETRY := 0
 build: export AWS_DEFAULT_REGION ?= us-east-1
 build: requirements ## Validate template.yaml and build what `sam deploy` uploads; needs Python 3.13
@@ -50,7 +53,7 @@ bench-search: .venv/.synced ## Search on OpenSearch, quality and time; DATA=fold
 	$(BIN)/python -m tests.bench search $(DATA) $(ARGUMENTS)
 
 help: ## This list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 .venv/.synced: pyproject.toml uv.lock | $(if $(filter uv,$(UV)),,$(UV))
 	@echo "Installing the project's packages into .venv"

@@ -1,4 +1,4 @@
-"""The emulator's own virtual environment, made once for its pins and this Python."""
+"""Virtual environments of tools that must not share ours: the emulator's first of all."""
 
 import hashlib
 import shutil
@@ -24,25 +24,31 @@ def _uv() -> list[str]:
     return [found]
 
 
-def emulator_python(progress: Progress) -> Path:
-    """Shared by all instances. Its Python is ours, because the functions import our compiled packages from there."""
-    key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode() + sys.base_prefix.encode()).hexdigest()[:12]
-    home = ROOT / ".local" / "tools" / "emulator" / key
+def environment(name: str, requirements: Path, progress: Progress, *options: str) -> Path:
+    """The Python of a virtual environment below .local/tools, made once for these requirements and this Python; `options` go to
+    `uv pip install`. Raises Failure where something cannot be fetched."""
+    key = hashlib.sha256(requirements.read_bytes() + sys.version.encode() + sys.base_prefix.encode()).hexdigest()[:12]
+    home = ROOT / ".local" / "tools" / name / key
     python = home / "bin" / "python"
     complete = home / ".complete"
     if complete.exists():
         return python
     home.parent.mkdir(parents=True, exist_ok=True)
-    with lock(home.parent / f"{key}.lock", wait=True), progress.step("Installing the emulator"):
+    with lock(home.parent / f"{key}.lock", wait=True), progress.step(f"Installing the {name.replace('-', ' ')}"):
         if complete.exists():
             return python
         uv = _uv()
         for command in (
             [*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(home)],
-            [*uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), "-r", str(REQUIREMENTS)],
+            [*uv, "pip", "install", "--quiet", "--compile-bytecode", *options, "--python", str(python), "-r", str(requirements)],
         ):
             ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
             if ran.returncode:
-                raise Failure(f"The emulator could not be installed: {' '.join(command[1:3])} said:\n{ran.stderr.strip()}")
+                raise Failure(f"The {name.replace('-', ' ')} could not be installed: {' '.join(command[1:3])} said:\n{ran.stderr.strip()}")
         complete.touch()
     return python
+
+
+def emulator_python(progress: Progress) -> Path:
+    """Shared by all instances. Its Python is ours, because the functions import our compiled packages from there."""
+    return environment("emulator", REQUIREMENTS, progress)

@@ -5,7 +5,7 @@ import struct
 import threading
 import time
 from binascii import crc32
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,9 +14,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: `chunks` go out one by one with `pause` between them; `cut` drops the connection instead of ending the body."""
+    """One answer: `chunks` go out one by one with `pause` between them; `cut` drops the connection instead of ending the body. A generator
+    of chunks decides itself when each one goes, for one answer."""
 
-    chunks: Sequence[bytes] = ()
+    chunks: Iterable[bytes] = ()
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     pause: float = 0.0

@@ -18,6 +18,9 @@ TOOLS = {
     "session_search", "session_read_summary", "session_read_context_frame", "recall_context", "search_memory", "get_memory_subgraph",
     "create_memory_entity", "create_memory_relation", "update_memory_entity", "remember", "forget",
 }  # fmt: skip
+READING = {
+    "session_search", "session_read_summary", "session_read_context_frame", "recall_context", "search_memory", "get_memory_subgraph",
+}  # fmt: skip
 
 
 @asynccontextmanager
@@ -65,10 +68,11 @@ def test_tools_are_listed_with_schemas_and_hints(stack: Stack) -> None:
     tools = {tool.name: tool for tool in talk(stack, "mia", look)}
     assert set(tools) == TOOLS
     assert all(tool.input_schema["type"] == "object" and tool.description for tool in tools.values())
-    hints = {name: tool.annotations for name, tool in tools.items()}
-    assert hints["search_memory"].read_only_hint is True
-    assert hints["forget"].destructive_hint is True
-    assert hints["remember"].destructive_hint is False
+    hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations}
+    assert set(hints) == TOOLS
+    assert {name for name, hint in hints.items() if hint.read_only_hint} == READING
+    assert {name for name, hint in hints.items() if hint.destructive_hint} == {"forget"}
+    assert all(hint.title and hint.open_world_hint is False for hint in hints.values())
 
 
 def test_what_is_remembered_is_found_related_changed_and_forgotten(stack: Stack) -> None:

@@ -1,6 +1,7 @@
 """An application that speaks OpenAI's protocol gets memory by changing its base URL; and streams as they cross a real connection."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -179,6 +180,43 @@ def test_an_answer_that_breaks_off_is_an_error_of_the_stream(server: Server, scr
     with client_of(scripted) as client, pytest.raises(openai.APIError) as broken:
         list(client.chat.completions.create(model="any", messages=[user("Well?")], stream=True))
     assert broken.value.code == "model_unavailable"
+
+
+def test_a_turn_that_breaks_off_ends_with_an_error_event_and_is_failed(server: Server, scripted: Stack) -> None:
+    server.replies = [Reply(sse(piece({"content": "Well"}), done=False), headers=EVENTS, cut=True)]
+    kept = conversation(scripted, "ira")
+    with scripted.client() as api:
+        answer = api.post(
+            f"/v1/conversations/{kept}/messages", json={"content": "Well?", "stream": True}, params={"external_subject_id": "ira"}
+        )
+    events = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+    start, problem = (json.loads(lines[1].removeprefix("data: ")) for lines in (events[0], events[-1]))
+    assert [lines[0] for lines in events] == ["event: message_start", "event: delta", "event: error"]
+    assert (problem["status"], problem["code"]) == (502, "model_unavailable")
+    turn = wait_until(_finished(scripted, kept, start["turn_id"]))
+    assert (turn["state"], turn["problem"]["code"]) == ("failed", "model_unavailable")
+    assert stored(scripted, kept, "ira") == []
+
+
+def test_a_stream_is_kept_open_while_the_model_thinks(server: Server, scripted: Stack) -> None:
+    """The model goes on only when the comment has come, some 15 seconds after the last event."""
+    go_on = threading.Event()
+
+    def thinking() -> Iterator[bytes]:
+        yield from sse(piece({"content": "Well, "}), done=False)
+        assert go_on.wait(60)
+        yield from sse(piece({"content": "yes."}), piece({}, "stop"))
+
+    server.replies = [Reply(thinking(), headers=EVENTS)]
+    with client_of(scripted) as client:
+        answer = client.chat.completions.with_raw_response.create(model="any", messages=[user("Well?")], stream=True).http_response
+        lines = answer.iter_lines()
+        try:
+            assert next(line for line in lines if line.startswith(":")) == ": still here"
+        finally:
+            go_on.set()
+        said = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    assert said[0]["choices"][0]["delta"]["content"] == "yes."
 
 
 def test_a_stream_may_be_read_by_a_browser(stack: Stack) -> None:

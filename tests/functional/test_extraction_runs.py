@@ -1,11 +1,14 @@
 """Learning in the background: when it is due, one worker at a time, whatever fails in between."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from tidemark import bootstrap
 from tidemark.clock import now
 from tidemark.memory.extraction import LASTS, LEASE
+from tidemark.memory.model import Statement
+from tidemark.models.ports import ModelUnavailableError
 from tidemark.storage import keys
 from tidemark.storage.leases import lease
 from tidemark.work import Wake
@@ -225,3 +228,26 @@ def test_a_wake_up_for_what_is_gone_is_no_failure(aws: World, ada: Client) -> No
     aws.clock.forward(minutes=2)
     assert aws.extract(wake, Wake(tenant_id="ten_x", conversation_id="cnv_x", trigger="sweep", due=now())) == []
     assert ada.memories() == []
+
+
+def test_the_extractor_is_told_when_its_worker_ends(aws: World, ada: Client) -> None:
+    told: list[datetime | None] = []
+
+    class Slow:
+        def extract(self, messages: object, known: object, deadline: datetime | None = None) -> list[Statement]:
+            told.append(deadline)
+            raise ModelUnavailableError("no answer in time")
+
+    aws.patch.setattr(bootstrap, "extractor", lambda _: Slow())
+    bootstrap.extraction.cache_clear()
+    conversation = ada.conversation()
+    ada.say(conversation, "I work at Acme.")
+    [(wake, _)] = aws.wakes()
+    aws.clock.forward(seconds=61)
+    began = now()
+    assert aws.extract(wake) == ["message-0"]
+    [deadline] = told
+    assert deadline is not None
+    assert deadline < began + timedelta(milliseconds=aws.context.left)
+    [job] = jobs(ada)
+    assert (job["state"], job["reason"]) == ("failed", "ModelUnavailableError")
