@@ -171,7 +171,7 @@ def patch_base(
 
 @app.delete("/v1/knowledge-bases/<base_id>")
 def delete_base(base_id: str, caller: Administrator, if_match: IfMatch) -> Response[None]:
-    bootstrap.knowledge_bases().delete(caller, base_id, if_match)
+    bootstrap.erasure().erase_base(caller, base_id, if_match, handover())
     return no_content()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tidemark import bootstrap
 from tidemark.clock import now
-from tidemark.memory.extraction import LASTS, LEASE
+from tidemark.memory.extraction import LASTS
 from tidemark.memory.model import Statement
 from tidemark.models.ports import ModelUnavailableError
 from tidemark.storage import keys
@@ -74,7 +74,7 @@ def test_one_worker_at_a_time(aws: World, ada: Client) -> None:
     ada.say(conversation, "I work at Acme.")
     aws.clock.forward(minutes=2)
     [(wake, _)] = aws.wakes()
-    with lease((keys.conversation(ada.caller.tenant_id, conversation), LEASE), LASTS):
+    with lease(keys.extraction_lease(ada.caller.tenant_id, conversation), LASTS):
         assert aws.extract(wake) == ["message-0"]
         assert ada.memories() == []
     assert aws.extract(wake) == []
@@ -86,7 +86,7 @@ def test_a_lease_of_a_dead_worker_runs_out(aws: World, ada: Client) -> None:
     ada.say(conversation, "I work at Acme.")
     aws.clock.forward(minutes=2)
     [(wake, _)] = aws.wakes()
-    dead = lease((keys.conversation(ada.caller.tenant_id, conversation), LEASE), LASTS)
+    dead = lease(keys.extraction_lease(ada.caller.tenant_id, conversation), LASTS)
     dead.__enter__()  # and never left
     assert aws.extract(wake) == ["message-0"]
     aws.clock.forward(seconds=LASTS.total_seconds() + 1)

@@ -313,7 +313,7 @@ def exporter() -> Exporter:
 
 @cache
 def erasure() -> Erasure:
-    return Erasure(conversation_store(), memory_store(), indexing(), blobs(), tenants(), work_queue())
+    return Erasure(conversation_store(), memory_store(), indexing(), blobs(), tenants(), knowledge_bases(), work_queue())
 
 
 # conversations

@@ -34,7 +34,7 @@ from tidemark.tenancy.registry import Agents
 from tidemark.tenancy.tenants import TenantService
 from tidemark.work import Trigger, Wake, WorkQueue
 
-LEASE, LASTS = "lease#extract", timedelta(minutes=6)
+LASTS = timedelta(minutes=6)
 ATTEMPTS = 20
 BATCH_MESSAGES = 200  # read by one job; what is left makes the next one
 
@@ -168,11 +168,12 @@ class Extraction:
             return None
         if wake.job_id is None and (not state.pending_turns or state.extract_at is None or state.extract_at > now() + timedelta(seconds=2)):
             return None
-        with lease((keys.conversation(wake.tenant_id, wake.conversation_id), LEASE), LASTS) as ours:
+        with lease(keys.extraction_lease(wake.tenant_id, wake.conversation_id), LASTS) as ours:
             if not ours:
                 raise BusyError
             fresh = self._store.get(wake.tenant_id, wake.conversation_id)
-            return self._work(fresh, wake, deadline) if fresh else None
+            # one that began to go meanwhile is left alone: its erasure waits for this lease, and comes behind it
+            return self._work(fresh, wake, deadline) if fresh is not None and fresh.state == "active" else None
 
     def _work(self, state: ConversationState, wake: Wake, deadline: datetime | None) -> Job | None:
         job = self._job(state, wake)

@@ -9,7 +9,7 @@ from tidemark.storage import keys, table
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import Operation, Receipt
 
-Kind = Literal["erase_subject", "erase_tenant"]
+Kind = Literal["erase_subject", "erase_knowledge_base", "erase_tenant"]
 
 
 class StoredOperation(Operation):
@@ -17,6 +17,7 @@ class StoredOperation(Operation):
 
     tenant_id: str
     external_subject_id: str | None = None
+    knowledge_base_id: str | None = None
 
     @property
     def home(self) -> str | None:
@@ -27,18 +28,19 @@ class StoredOperation(Operation):
         return Operation.model_validate(self.model_dump(include=set(Operation.model_fields)))
 
 
-def start(kind: Kind, tenant_id: str, external_subject_id: str | None = None) -> StoredOperation:
-    operation = StoredOperation(
-        id=new_id("op"),
-        kind=kind,
-        state="running",
-        receipt=Receipt(counts={}),
-        created_at=now(),
-        tenant_id=tenant_id,
-        external_subject_id=external_subject_id,
+def new(kind: Kind, tenant_id: str, **about: str) -> StoredOperation:
+    """An operation that is not saved yet. `about`: external_subject_id or knowledge_base_id."""
+    return StoredOperation.model_validate(
+        {
+            "id": new_id("op"),
+            "kind": kind,
+            "state": "running",
+            "receipt": Receipt(counts={}),
+            "created_at": now(),
+            "tenant_id": tenant_id,
+            **about,
+        }
     )
-    save(operation)
-    return operation
 
 
 def save(operation: StoredOperation) -> None:

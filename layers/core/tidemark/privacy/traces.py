@@ -22,13 +22,13 @@ TRACES = "i#"
 KEPT_SECONDS = 25 * 3600
 
 
-def place(caller: Caller, event: Mapping[str, Any]) -> str | None:
-    """The partition of what a request is about; None where it is about no person."""
+def place(caller: Caller, event: Mapping[str, Any]) -> str:
+    """The partition of what a request of a tenant is about: a conversation, a person, else the tenant itself."""
     parts = str(event["path"]).strip("/").split("/")
     if parts[:2] == ["v1", "conversations"] and len(parts) > 2 and is_id(parts[2], "cnv"):
         return keys.conversation(caller.tenant_id, parts[2])
     subject = caller.external_subject_id or _body_subject(event)
-    return keys.memory(caller.tenant_id, keys.subject_scope(subject)) if subject else None
+    return keys.memory(caller.tenant_id, keys.subject_scope(subject)) if subject else keys.answers(caller.tenant_id)
 
 
 def _body_subject(event: Mapping[str, Any]) -> str | None:

@@ -76,6 +76,11 @@ def drift_cursor() -> tuple[str, str]:
     return f"{PLATFORM}#drift", "cursor"
 
 
+def answers(tenant_id: str) -> str:
+    """Where the traces of stored answers lie that are about no person and no conversation."""
+    return f"{tenant_id}#answers"
+
+
 def operations(tenant_id: str | None) -> str:
     return f"{tenant_id or PLATFORM}#ops"
 
@@ -83,6 +88,10 @@ def operations(tenant_id: str | None) -> str:
 # conversations
 def conversation(tenant_id: str, conversation_id: str) -> str:
     return f"{tenant_id}#c#{conversation_id}"
+
+
+def extraction_lease(tenant_id: str, conversation_id: str) -> tuple[str, str]:
+    return conversation(tenant_id, conversation_id), "lease#extract"
 
 
 META = "meta"

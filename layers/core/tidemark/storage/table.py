@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.exceptions import DeleteError, PutError, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
@@ -135,6 +136,12 @@ def put(new: Item, condition: Condition | None = None) -> None:
 def delete(key: Key, condition: Condition | None = None) -> None:
     with _conditions():
         Item(key[0], key[1]).delete(condition=condition, add_version_condition=False)
+
+
+def update(found: Item, actions: Sequence[Action], condition: Condition) -> None:
+    """Changes attributes of an item. Raises StaleError."""
+    with _conditions():
+        found.update(actions=list(actions), condition=condition, add_version_condition=False)
 
 
 def query(pk: str, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> Iterator[Item]:

@@ -62,13 +62,16 @@ class Registry(Generic[R]):
         audit.record(caller, f"{self.noun}.change", id, fields=sorted(changes))
         return changed
 
-    def delete(self, caller: Caller, id: str, if_match: str | None) -> None:
+    def check(self, caller: Caller, id: str, if_match: str | None) -> None:
+        """Raises where delete() would."""
         caller.need("admin")
-        item = self._item(caller.tenant_id, id)
-        stored = item.read(self.model)
+        stored = self.find(caller.tenant_id, id)
         check(if_match, etag(stored))
         self._may_go(stored)
-        table.delete((item.pk, item.sk))
+
+    def delete(self, caller: Caller, id: str, if_match: str | None) -> None:
+        self.check(caller, id, if_match)
+        table.delete((self._pk(caller.tenant_id), id))
         audit.record(caller, f"{self.noun}.delete", id)
 
     def _may_go(self, stored: R) -> None:
