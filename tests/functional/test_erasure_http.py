@@ -115,7 +115,7 @@ def test_a_long_erasure_goes_on_in_the_queue(aws: World, tenant: str) -> None:
 
 def left_of(aws: World, tenant: str) -> list[str]:
     """Keys of all that the tables and the bucket still hold of a tenant."""
-    records = boto3.resource("dynamodb").Table(EPHEMERAL).scan()["Items"]
+    records: list[dict[str, Any]] = boto3.resource("dynamodb").Table(EPHEMERAL).scan()["Items"]
     objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=tenant).get("Contents", [])
     return [
         *(item["pk"] for item in aws.items() if item["pk"].startswith(tenant)),
