@@ -82,6 +82,19 @@ def test_functions_of_the_api_end_before_the_gateway_gives_up(name: str) -> None
     assert (FUNCTION_DEFAULTS | FUNCTIONS[name])["Timeout"] <= 29
 
 
+def test_the_streaming_function_is_served_by_the_web_adapter() -> None:
+    function = FUNCTIONS["ChatStreamFunction"]
+    routes = [event["Properties"] for event in function["Events"].values()]
+    assert {route["Path"]: route["ResponseTransferMode"] for route in routes} == {
+        "/v1/conversations/{conversation_id}/messages": "RESPONSE_STREAM",
+        "/v1/chat/completions": "RESPONSE_STREAM",
+    }
+    variables = function["Environment"]["Variables"]
+    assert (variables["AWS_LAMBDA_EXEC_WRAPPER"], variables["AWS_LWA_INVOKE_MODE"]) == ("/opt/bootstrap", "response_stream")
+    assert variables["AWS_LWA_READINESS_CHECK_PATH"] == "/ready"
+    assert "LambdaAdapterLayer" in str(function["Layers"])
+
+
 def test_only_public_routes_have_no_authorizer() -> None:
     routes = [
         event["Properties"] for function in FUNCTIONS.values() for event in function.get("Events", {}).values() if event["Type"] == "Api"
