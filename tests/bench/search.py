@@ -3,7 +3,8 @@
     python -m tests.bench search [DATA] [--url http://127.0.0.1:9200] [--rows 1000 10000] [--scopes 0] [--first N]
 
 Without --url an OpenSearch of its own is started. --scopes 1000 adds that many scopes of 100 rows each. DATA is as for locomo; without it
-only the time is measured. The bare call is one msearch of the same k-NN and BM25 arms, answering ids alone.
+only the time is measured. Two bare calls stand beside each search: `plain` is one msearch of the k-NN and the BM25 arm that answers ids,
+as one would write it first; `raw` are the very requests that our search makes, sent without our code.
 """
 
 import argparse
@@ -17,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
 
 from opensearchpy import OpenSearch
 from tidemark.memory.ranking import MESSAGE_CANDIDATES, MESSAGE_NEIGHBOURS
@@ -27,7 +27,7 @@ from tidemark.search.documents import with_vectors
 from tidemark.search.embedded import EmbeddedIndex
 from tidemark.search.opensearch import OpenSearchIndex, Options
 from tidemark.search.opensearch_client import Endpoint, connect
-from tidemark.search.opensearch_question import Engine, Question
+from tidemark.search.opensearch_question import Engine, Json, Question
 from tidemark.search.port import Document, Query, SearchIndex
 
 from infra.local import opensearch, processes
@@ -39,6 +39,7 @@ SEARCHES = 100
 WARM_UP = 20
 BATCH = 500
 Took = dict[str, list[float]]
+PLAIN, RAW, RAW_BESIDE = "plain", "raw", "raw and the turns beside"
 
 
 def main() -> None:
@@ -112,7 +113,7 @@ def quality(client: OpenSearch, data: Path, first: int | None) -> None:
 
 def timing(client: OpenSearch, index: OpenSearchIndex, sizes: Sequence[int], scopes: int) -> None:
     chance = random.Random(0)
-    print("| rows | what | p50 ms | p95 ms | times bare p50 | p95 |\n|---|---|---|---|---|---|")
+    print("| rows | what | p50 ms | p95 ms | times plain p50 | p95 | times raw p50 | p95 |\n|---|---|---|---|---|---|---|---|")
     for rows in sizes:
         _fill(index, (turn(chance, rows, number) for number in range(rows)))
         _report(f"{rows}", _measure(client, index, [str(rows)], chance))
@@ -134,7 +135,7 @@ def _fill(index: OpenSearchIndex, documents: Iterator[Document]) -> None:
             batch.clear()
     index.upsert(batch)
     index.refresh()
-    print(f"| {count} | bulk: {count / (time.perf_counter() - started):.0f} documents a second, made and written | | | | |")
+    print(f"| {count} | bulk: {count / (time.perf_counter() - started):.0f} documents a second, made and written | | | | | | |")
 
 
 def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], chance: random.Random) -> Took:
@@ -143,26 +144,47 @@ def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], 
     for number in range(WARM_UP + SEARCHES):
         text, vector, scope = said(chance, 6), direction(chance), chance.choice(scopes)
         message = Query("bench", scope, "message", text, MESSAGE_CANDIDATES, vector)
-        works: dict[str, Callable[[], object]] = {
-            "bare": lambda query=message: _bare(client, index, query),  # type: ignore[misc]
-            "search": lambda query=message: index.search(query),  # type: ignore[misc]
-            "search and the turns beside": lambda query=message: index.search(replace(query, neighbours=MESSAGE_NEIGHBOURS)),  # type: ignore[misc]
-            "search by speaker": lambda query=message: index.search(replace(query, speaker="ann")),  # type: ignore[misc]
+        beside, spoken = replace(message, neighbours=MESSAGE_NEIGHBOURS), replace(message, speaker="ann")
+        seconds = {
+            PLAIN: _once(_plain(client, index, message)),
+            RAW: _raw(client, index, message),
+            RAW_BESIDE: _raw(client, index, beside),
+            "search": _once(lambda query=message: index.search(query)),  # type: ignore[misc]
+            "search and the turns beside": _once(lambda query=beside: index.search(query)),  # type: ignore[misc]
+            "search by speaker": _once(lambda query=spoken: index.search(query)),  # type: ignore[misc]
         }
-        for name, work in works.items():
-            seconds = _once(work)
-            if number >= WARM_UP:
-                took.setdefault(name, []).append(seconds)
+        if number >= WARM_UP:
+            for name, one in seconds.items():
+                took.setdefault(name, []).append(one)
     return took
 
 
-def _bare(client: OpenSearch, index: OpenSearchIndex, query: Query) -> Any:
+def _plain(client: OpenSearch, index: OpenSearchIndex, query: Query) -> Callable[[], object]:
+    """The hybrid search that one would write first: both arms with their filter, answering ids."""
     question = Question(query, Engine("lucene"))
     nearest, lexical = question.searches()[:2]
-    plain = {"size": query.limit, "track_total_hits": False, "_source": ["id"]}
+    answered = {"size": query.limit, "track_total_hits": False, "_source": ["id"]}
+    lines = _lines(index, question, [{"query": search["query"], **answered} for search in (nearest, lexical)])
+    return lambda: client.msearch(body=lines)
+
+
+def _raw(client: OpenSearch, index: OpenSearchIndex, query: Query) -> float:
+    """Seconds of the engine's calls alone: the bodies are made before, and of the answers only the JSON is parsed."""
+    question = Question(query, Engine("lucene"))
+    first = _lines(index, question, question.searches())
+    started = time.perf_counter()
+    answer = client.msearch(body=first)
+    seconds = time.perf_counter() - started
+    question.read(answer["responses"])
+    if (beside := question.neighbours()) is not None:
+        second = _lines(index, question, [beside])
+        seconds += _once(lambda: client.msearch(body=second))
+    return seconds
+
+
+def _lines(index: OpenSearchIndex, question: Question, searches: Sequence[Json]) -> list[Json]:
     header = {"index": index.alias, "routing": question.routing}
-    lines = [line for search in (nearest, lexical) for line in (header, {"query": search["query"], **plain})]
-    return client.msearch(body=lines)
+    return [line for search in searches for line in (header, search)]
 
 
 def _writes(index: OpenSearchIndex, chance: random.Random) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -184,9 +206,9 @@ def _once(work: Callable[[], object]) -> float:
 def _report(rows: str, took: Took) -> None:
     cuts = {name: [1000 * cut for cut in quantiles(seconds, n=20)] for name, seconds in took.items()}
     for name, cut in cuts.items():
-        bare = cuts.get("bare")
-        ratio = f"{cut[9] / bare[9]:.2f} | {cut[18] / bare[18]:.2f}" if bare else " | "
-        print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {ratio} |")
+        raw = cuts.get(RAW_BESIDE if "beside" in name else RAW)
+        ratios = [f"{cut[at] / bare[at]:.2f}" if bare else "" for bare in (cuts.get(PLAIN), raw) for at in (9, 18)]
+        print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {' | '.join(ratios)} |")
 
 
 if __name__ == "__main__":

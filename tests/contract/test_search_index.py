@@ -128,6 +128,18 @@ def test_neighbours_come_along_within_their_session(index: SearchIndex) -> None:
     assert ids(ask(index, "tea", kind="message", neighbours=2, speaker="Bo")) == set()
 
 
+def test_only_the_best_of_each_arm_bring_their_neighbours(index: SearchIndex) -> None:
+    near = [message(f"n{place}", "talk", position=place, vector=direction(1, 0.1 * place)) for place in (10, 20, 30)]
+    said = [message(f"s{place}", "tea " * (7 - place // 10), position=place, vector=direction(-1)) for place in (40, 50, 60)]
+    beside = [message(f"b{one.position + 1}", "else", position=one.position + 1, vector=direction(-1)) for one in near + said]
+    index.upsert([*near, *said, *beside])
+    question: dict[str, Any] = {"kind": "message", "text": "tea", "vector": direction(1), "limit": 3, "neighbours": 1}
+    hits = {one.id for one in near + said}
+    assert ids(ask(index, **question, neighbours_of=1)) - hits == {"b11", "b41"}
+    assert ids(ask(index, **question, neighbours_of=2)) - hits == {"b11", "b21", "b41", "b51"}
+    assert ids(ask(index, **question)) - hits == {one.id for one in beside}
+
+
 # Words
 
 

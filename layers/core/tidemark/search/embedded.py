@@ -6,6 +6,7 @@ Exact means exact: every filter narrows the rows before an arm is cut, so a page
 import json
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,9 @@ class _Search:
     def candidates(self) -> list[Candidate]:
         cosines, hits, named = self._nearest(), self._lexical(), self._named()
         found = {*cosines, *hits, *named}
-        found |= self._neighbours(found)
+        best = nlargest(self._query.neighbours_of, cosines, key=lambda doc: cosines[doc])
+        best += nlargest(self._query.neighbours_of, hits, key=lambda doc: hits[doc].bm25)
+        found |= self._neighbours(best)
         cosines |= self._cosines_of(found - cosines.keys())
         hits |= self._hits_of(found - hits.keys())
         return [_candidate(row, cosines.get(row[0]), hits.get(row[0]), row[0] in named) for row in self._described(found)]
@@ -225,6 +228,8 @@ class _Search:
         return self._question.search(self._connection, len(docs), "doc IN (SELECT value FROM json_each(?))", (json.dumps(list(docs)),))
 
     def _named(self) -> set[int]:
+        if self._query.kind != "memory":
+            return set()
         names = json.dumps(list(name_keys_in(self._query.text)))
         found = self._rows(
             f"SELECT doc FROM documents WHERE {self._conditions} AND name_key != '' "  # noqa: S608 - our own conditions

@@ -12,8 +12,8 @@ Kind = Literal["memory", "message"]
 class Document:
     """One searchable thing. `tenant_id` and `scope` (storage.keys.scope_key) partition the index: no query reaches across.
 
-    `text` is what a hit is about; `context` stands in front of it in the key only (date, speaker, earlier turns). `name` is matched
-    whole after folding. `vector` is absent where the embedder was not available: the lexical arms still find the document.
+    `text` is what a hit is about; `context` stands in front of it in the key only (date, speaker, earlier turns). `name`, of a memory, is
+    matched whole after folding. `vector` is absent where the embedder was not available: the lexical arms still find the document.
     """
 
     id: str
@@ -52,7 +52,8 @@ class Query:
     occurred_to: datetime | None = None  # exclusive
     updated_from: datetime | None = None
     session: int | None = None
-    neighbours: int = 0  # how many turns on either side of a message come along as candidates, under the same filters
+    neighbours: int = 0  # how many turns on either side of a message come along as candidates, under the same filters,
+    neighbours_of: int = 20  # and of how many of each arm's best; those of all cost much and gain nothing that can be measured
 
 
 @dataclass(frozen=True, slots=True)
