@@ -15,7 +15,7 @@ settings.load_profile("default")
 
 HERE = Path(__file__).parent
 ORDER = ("unit", "contract", "cases", "functional", "integration", "e2e")
-OPENSEARCH = ("[opensearch", "/test_opensearch_scale.py", "/test_reindex.py")
+OPENSEARCH = ("opensearch", "/test_reindex.py")
 
 
 class ServersOnce(LoadScopeScheduling):  # type: ignore[misc]

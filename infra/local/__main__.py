@@ -105,6 +105,11 @@ def _searching(settings: LocalSettings, progress: Progress) -> Iterator[None]:
     if settings.parameters["Search"] != "opensearch" or settings.parameters["OpenSearchUrl"]:
         yield
         return
+    if settings.parameters["OpenSearchEngine"] == "faiss":
+        raise Failure(
+            "The OpenSearch that is put together here lacks the native library of faiss and would end at the first vector: use the "
+            "official image (docker compose -f infra/compose.yaml up -d) and name it with TIDEMARK_OPENSEARCH_URL."
+        )
     with opensearch.for_this_run(os.environ, progress) as address:
         settings.parameters["OpenSearchUrl"] = address
         yield

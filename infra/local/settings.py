@@ -20,6 +20,7 @@ PASSED_THROUGH = (
     ("Search", "TIDEMARK_SEARCH", "embedded"),
     ("OpenSearchUrl", "TIDEMARK_OPENSEARCH_URL", ""),
     ("TenantRequestsPerMinute", "TIDEMARK_TENANT_REQUESTS_PER_MINUTE", "60000"),
+    ("OpenSearchEngine", "TIDEMARK_OPENSEARCH_ENGINE", "lucene"),
     ("LogLevel", "POWERTOOLS_LOG_LEVEL", "INFO"),
 )
 

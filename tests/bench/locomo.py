@@ -1,6 +1,6 @@
 """Evidence recall on LoCoMo and BEAM through the real index and ranking, without a language model.
 
-    python tests/bench/locomo.py DATA [--beam] [--limit 100] [--first N]
+    python -m tests.bench locomo DATA [--beam] [--limit 100] [--first N]
 
 DATA holds locomo/locomo_dev.json and beam_100k/*/. Neither is part of this repository. Vectors are kept under .local/bench, so that the
 first run takes minutes and every other one seconds.
@@ -31,6 +31,7 @@ from tidemark.memory.ranking import (
     Ranked,
     rank_memories,
     rank_messages,
+    recency,
 )
 from tidemark.memory.rules.extract import extract_statements
 from tidemark.models.embedding_cache import CachedEmbedder
@@ -39,6 +40,8 @@ from tidemark.models.ports import Embedder
 from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
 from tidemark.search.embedded import EmbeddedIndex
 from tidemark.search.port import Candidate, Document, Query, SearchIndex
+
+from tests.bench._graph import MessageGraph
 
 CACHE = Path(".local/bench/vectors.sqlite")
 CUTS = (5, 10, 20)
@@ -74,13 +77,15 @@ class Results:
         self.recalls.setdefault(run, []).append((question.category, recalled))
 
     def table(self) -> str:
-        categories = sorted({category for rows in self.recalls.values() for category, _ in rows})
-        lines = ["| run | " + " | ".join(f"R@{cut}" for cut in CUTS) + " | " + " | ".join(f"{name} R@10" for name in categories) + " |"]
-        lines.append("|---" * (1 + len(CUTS) + len(categories)) + "|")
-        for run, rows in self.recalls.items():
-            figures = [mean(recalled[cut] for _, recalled in rows) for cut in CUTS]
-            figures += [mean(recalled[10] for category, recalled in rows if category == name) for name in categories]
-            lines.append(f"| {run} | " + " | ".join(f"{100 * figure:.1f}" for figure in figures) + " |")
+        """Evidence recall and, as hit@k, the share of questions with any of their evidence, for all questions and by category."""
+        categories = ["all", *sorted({category for rows in self.recalls.values() for category, _ in rows} - {"all"})]
+        measures = [*(f"R@{cut}" for cut in CUTS), *(f"hit@{cut}" for cut in CUTS)]
+        lines = ["| questions | run | " + " | ".join(measures) + " |", "|---" * (2 + len(measures)) + "|"]
+        for name in categories:
+            for run, rows in self.recalls.items():
+                chosen = [recalled for category, recalled in rows if name in ("all", category)]
+                figures = [mean(one[cut] for one in chosen) for cut in CUTS] + [mean(one[cut] > 0 for one in chosen) for cut in CUTS]
+                lines.append(f"| {name} ({len(chosen)}) | {run} | " + " | ".join(f"{100 * figure:.1f}" for figure in figures) + " |")
         return "\n".join(lines)
 
     def abstention(self) -> str:
@@ -118,8 +123,9 @@ def run(conversations: Iterator[Conversation], embedder: Embedder, limit: int) -
         index = EmbeddedIndex(Path(folder) / "index.sqlite", embedder.model_id, embedder.dimension)
         for number, conversation in enumerate(conversations, 1):
             index.upsert(with_vectors([*conversation.documents, *conversation.facts], embedder))
+            graph, now = MessageGraph(conversation.documents), max(one.occurred_at for one in conversation.documents)
             for question in conversation.questions:
-                ranked = ask(index, embedder, conversation.id, question, limit=limit, results=results)
+                ranked = ask(index, embedder, conversation.id, question, limit=limit, results=results, graph=graph, now=now)
                 if conversation.facts:
                     said = [item.candidate.id for item in ranked]
                     told = [conversation.sources[one] for one in facts_for(index, embedder, conversation, question)]
@@ -134,7 +140,17 @@ def run(conversations: Iterator[Conversation], embedder: Embedder, limit: int) -
     return results
 
 
-def ask(index: SearchIndex, embedder: Embedder, conversation: str, question: Question, *, limit: int, results: Results) -> list[Ranked]:
+def ask(
+    index: SearchIndex,
+    embedder: Embedder,
+    conversation: str,
+    question: Question,
+    *,
+    limit: int,
+    results: Results,
+    graph: MessageGraph | None = None,
+    now: datetime | None = None,
+) -> list[Ranked]:
     calibration = calibration_for(embedder.model_id)
     vector = embedder.embed_query(question.text)
     started = time.perf_counter()
@@ -147,6 +163,10 @@ def ask(index: SearchIndex, embedder: Embedder, conversation: str, question: Que
     results.add("BM25", question, best(candidates, lambda one: one.bm25))
     results.add("vectors", question, best(candidates, lambda one: one.cosine))
     results.add("hybrid", question, [item.candidate.id for item in ranked])
+    if now is not None:
+        results.add("hybrid with recency", question, by_recency(ranked, now))
+    if graph is not None:
+        results.add("hybrid with graph", question, graph.ranked((item.candidate.id, item.score) for item in ranked))
     return ranked
 
 
@@ -157,6 +177,17 @@ def facts_for(index: SearchIndex, embedder: Embedder, conversation: Conversation
     weights = MemoryWeights(doubtful=is_doubtful(question.text))
     ranked = rank_memories(candidates, calibration, calibration.background_of(vector), at, weights)
     return [item.candidate.id for item in ranked]
+
+
+def by_recency(ranked: Sequence[Ranked], now: datetime) -> list[str]:
+    """As memories are weighed, with the default settings."""
+    weights = MemoryWeights()
+
+    def score(item: Ranked) -> float:
+        fresh = recency(item.candidate.occurred_at, now, weights.half_life_days)
+        return (1 - weights.recency_weight) * item.score + weights.recency_weight * fresh
+
+    return [item.candidate.id for item in sorted(ranked, key=score, reverse=True)]
 
 
 def best(candidates: Sequence[Candidate], score: Callable[[Candidate], float | None]) -> list[str]:

@@ -33,6 +33,7 @@ from tidemark.search.port import Document, Query, SearchIndex
 from infra.local import opensearch, processes
 from infra.local.progress import Progress
 from tests.bench import locomo
+from tests.bench._graph import MessageGraph
 from tests.bench.index_speed import DIMENSION, direction, said, turn
 
 SEARCHES = 100
@@ -94,6 +95,7 @@ def quality(client: OpenSearch, data: Path, first: int | None) -> None:
     conversations = list(locomo.locomo(path))[:first]
     for conversation in conversations:
         conversation.documents[:] = with_vectors(conversation.documents, embedder)
+    graphs = {conversation.id: MessageGraph(conversation.documents) for conversation in conversations}
     with tempfile.TemporaryDirectory() as folder, _index(client, embedder.model_id, embedder.dimension) as remote:
         indexes: dict[str, SearchIndex] = {
             "embedded": EmbeddedIndex(Path(folder) / "index.sqlite", embedder.model_id, embedder.dimension),
@@ -103,8 +105,9 @@ def quality(client: OpenSearch, data: Path, first: int | None) -> None:
             results = locomo.Results()
             for conversation in conversations:
                 index.upsert(conversation.documents, at_once=True)
+                graph, now = graphs[conversation.id], max(one.occurred_at for one in conversation.documents)
                 for question in conversation.questions:
-                    locomo.ask(index, embedder, conversation.id, question, limit=MESSAGE_CANDIDATES, results=results)
+                    locomo.ask(index, embedder, conversation.id, question, limit=MESSAGE_CANDIDATES, results=results, graph=graph, now=now)
             print(f"{name}\n{results.table()}\n{results.timing()}\n")
 
 
@@ -115,16 +118,20 @@ def timing(client: OpenSearch, index: OpenSearchIndex, sizes: Sequence[int], sco
     chance = random.Random(0)
     print("| rows | what | p50 ms | p95 ms | times plain p50 | p95 | times raw p50 | p95 |\n|---|---|---|---|---|---|---|---|")
     for rows in sizes:
-        _fill(index, (turn(chance, rows, number) for number in range(rows)))
+        _fill(client, index, (turn(chance, rows, number) for number in range(rows)))
         _report(f"{rows}", _measure(client, index, [str(rows)], chance))
     if scopes:
         names = [f"scope-{number}" for number in range(scopes)]
-        _fill(index, (replace(turn(chance, 100, number), id=f"{name}-{number}", scope=name) for name in names for number in range(100)))
+        _fill(
+            client,
+            index,
+            (replace(turn(chance, 100, number), id=f"{name}-{number}", scope=name) for name in names for number in range(100)),
+        )
         _report(f"{100 * scopes} in {scopes} scopes", _measure(client, index, names, chance))
     _report("write", {name: _timed(work) for name, work in _writes(index, chance)})
 
 
-def _fill(index: OpenSearchIndex, documents: Iterator[Document]) -> None:
+def _fill(client: OpenSearch, index: OpenSearchIndex, documents: Iterator[Document]) -> None:
     batch: list[Document] = []
     started, count = time.perf_counter(), 0
     for document in documents:
@@ -134,7 +141,7 @@ def _fill(index: OpenSearchIndex, documents: Iterator[Document]) -> None:
             index.upsert(batch)
             batch.clear()
     index.upsert(batch)
-    index.refresh()
+    client.indices.refresh(index=index.alias, params={"request_timeout": 600})  # merges a hundred thousand vectors
     print(f"| {count} | bulk: {count / (time.perf_counter() - started):.0f} documents a second, made and written | | | | | | |")
 
 

@@ -10,7 +10,6 @@ from tidemark import bootstrap
 from tidemark.clock import now
 from tidemark.conversations.requests import ConversationBody, TurnBody
 from tidemark.models.ports import ModelUnavailableError, ToolCall
-from tidemark.search.port import SearchUnavailableError
 from tidemark.tenancy.caller import Caller
 
 from tests.support.fast_moto import one_call_at_a_time
@@ -209,56 +208,6 @@ def test_case_137_and_138_a_failed_extraction_says_so_and_runs_again(aws: World,
 def test_case_141_an_explicit_memory_is_found_by_the_next_request(ada: Client) -> None:
     ada.post("/v1/memories/remember", {"text": "My sister lives in Bergen."})
     assert "Bergen" in str(ada.search("Where does my sister live?")["items"])
-
-
-# I
-def test_case_143_a_search_that_is_away_is_not_an_empty_one(aws: World, ada: Client) -> None:
-    conversation = ada.conversation()
-
-    def away(*_: Any, **__: Any) -> None:
-        raise SearchUnavailableError
-
-    aws.patch.setattr("tidemark.search.embedded.EmbeddedIndex.search", away)
-    assert ada.refused("GET", "/v1/search/sessions", q="x", conversation_id=conversation) == (503, "search_unavailable")
-    assert ada.refused("POST", "/v1/memories/search", {"query": "tea"}) == (503, "search_unavailable")
-    assert ada.say(conversation, "A turn goes on without it.")["metadata"]["memory_used"] is False
-
-
-@pytest.mark.parametrize("text", ["   ", "\n"])
-def test_case_153_and_167_empty_texts_reach_no_embedder(ada: Client, text: str) -> None:
-    assert ada.refused("POST", "/v1/memories/search", {"query": text}) == (422, "validation_failed")
-    assert ada.refused("POST", "/v1/memories/remember", {"text": text})[0] == 422
-
-
-def test_case_154_chinese_words_are_found_by_a_part(aws: World, ada: Client) -> None:
-    conversation = ada.conversation()
-    ada.say(conversation, "我们采用混合检索方案。")
-    aws.index()
-    found = ada.get("/v1/search/sessions", q="检索", conversation_id=conversation)["items"]
-    assert any("混合检索方案" in one["text"] for one in found)
-
-
-def test_case_159_query_syntax_is_text(aws: World, ada: Client) -> None:
-    conversation = ada.conversation()
-    ada.say(conversation, "The main branch is called main.")
-    aws.index()
-    for words in ("main", "main AND", '"main', "main*", "main OR (", "NEAR(main", "-main", "main|x", "`main`", "the"):
-        ada.get("/v1/search/sessions", q=words, conversation_id=conversation)
-        ada.search(words)
-
-
-def test_case_161_a_walk_ends_and_counts_everything(ada: Client) -> None:
-    made = {ada.conversation() for _ in range(23)}
-    assert {one["id"] for one in ada.walk("/v1/conversations", limit="5")} == made
-    for number in range(23):
-        ada.post("/v1/memories/entities", {"name": f"n{number}", "entity_type": "concept"})
-    pages = [ada.get("/v1/memories/entities", page=str(page), page_size="10") for page in (1, 2, 3, 4)]
-    assert [(len(page["items"]), page["total"]) for page in pages] == [(10, 23), (10, 23), (3, 23), (0, 23)]
-
-
-def test_case_162_nonsense_brings_nothing(ada: Client) -> None:
-    ada.post("/v1/memories/remember", {"text": "My sister lives in Bergen."})
-    assert ada.say(ada.conversation(), "zzqqxx")["metadata"]["memory_used"] is False
 
 
 # K

@@ -67,7 +67,8 @@ class SeenAtOnce(OpenSearchIndex):
 
 @contextmanager
 def indexes(model: str, dimension: int, **options: Any) -> Iterator[SeenAtOnce]:
-    """A prefix of its own, gone afterwards."""
+    """A prefix of its own, gone afterwards. The engine of vectors is TIDEMARK_TEST_OPENSEARCH_ENGINE."""
+    options = {"engine": os.environ.get("TIDEMARK_TEST_OPENSEARCH_ENGINE") or "lucene", **options}
     client = connect(Endpoint.of(url()), "us-east-1")
     prefix = f"test-{uuid4().hex[:12]}"
     try:
@@ -78,15 +79,17 @@ def indexes(model: str, dimension: int, **options: Any) -> Iterator[SeenAtOnce]:
 
 
 @contextmanager
-def searched_world(directory: Path, search: str) -> Iterator[World]:
-    """An account of its own whose search is `embedded` or, under a prefix of its own, `opensearch`. What is written is seen at once."""
+def searched_world(directory: Path, search: str, address: str | None = None) -> Iterator[World]:
+    """An account of its own whose search is `embedded` or, under a prefix of its own, `opensearch`, asked at `address`. What is written
+    is seen at once."""
     if search == "embedded":
         with world(directory) as made:
             yield made
         return
     prefix = f"test-{uuid4().hex[:12]}"
-    with world(directory, TIDEMARK_SEARCH=search, TIDEMARK_OPENSEARCH_URL=url(), TIDEMARK_OPENSEARCH_PREFIX=prefix) as made:
+    with world(directory, TIDEMARK_SEARCH=search, TIDEMARK_OPENSEARCH_URL=address or url(), TIDEMARK_OPENSEARCH_PREFIX=prefix) as made:
         made.patch.setattr("tidemark.search.opensearch.OpenSearchIndex", SeenAtOnce)
+        made.patch.setattr("tidemark.search.opensearch.SEARCH_SECONDS", 30.0)  # how fast a busy machine is, is not what is tested
         yield made
     drop(prefix)
 

@@ -4,6 +4,7 @@ Only an imperative counts. Asking whether something is remembered, telling that 
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -262,7 +263,7 @@ def _backward(text: str) -> ExplicitRequest | None:
 
 def has_content(text: str) -> bool:
     """Whether there is anything to remember: a letter, a digit or a symbol such as an emoji, not only punctuation."""
-    return any(character.isalnum() or ord(character) > 0x2FFF for character in text)
+    return any(character.isalnum() or unicodedata.category(character).startswith("S") for character in text)
 
 
 def confirmation(request: ExplicitRequest, spoken: Language | None = None) -> str:

@@ -7,12 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.memory.records import StoredEntity
-from tidemark.models.ports import Embedder
+from tidemark.models.ports import Embedder, ModelError
 from tidemark.observability import measure
 from tidemark.search.documents import EARLIER_TURNS, Turn, memory_document, message_document, with_vectors
-from tidemark.search.port import Document, SearchIndex, SearchUnavailableError
+from tidemark.search.port import Document, IndexModelMismatchError, SearchIndex, SearchUnavailableError
 from tidemark.storage import keys
 
+AWAY = (SearchUnavailableError, IndexModelMismatchError)
+# What users ask for by a word that the statement about them leaves out: "lives at 12 Harbour Street" is a home address.
+ASKED_BY = {
+    "home": "home address",
+    "employer": "employer",
+    "job": "occupation",
+    "name": "name",
+    "age": "age",
+    "civil status": "marital status",
+}
 CHUNK = 8  # vectors made and stored together
 
 
@@ -27,6 +37,7 @@ def entity_document(tenant_id: str, entity: StoredEntity) -> Document:
         description=entity.description,
         entity_type=entity.entity_type,
         aliases=entity.aliases,
+        about=ASKED_BY.get(entity.exclusive or "", "") if entity.subject and entity.subject.kind == "user" else "",
         subject=subject,
         properties=json.dumps(entity.properties, ensure_ascii=False) if entity.properties else "",
         speaker=(source.speaker or "") if source else "",
@@ -84,14 +95,14 @@ class Indexing:
         """On the request path, for what has to be found by the very next request. The stream brings it again where this fails."""
         try:
             self.put([entity_document(tenant_id, entity) for entity in entities if entity.deleted_at is None], at_once=True)
-        except SearchUnavailableError:
+        except (*AWAY, ModelError):
             measure("IndexingDeferred", len(entities))
 
     def remove_quietly(self, tenant_id: str, ids: Sequence[str]) -> None:
         """On the request path: the table has forgotten already, the stream's reader finishes what fails here."""
         try:
             self._index().delete(tenant_id, ids)
-        except SearchUnavailableError:
+        except AWAY:
             measure("IndexingDeferred", len(ids))
 
     def remove(self, removed: Mapping[str, Sequence[str]]) -> None:

@@ -145,11 +145,13 @@ class MemorySearch:
         self._store, self._conversations = store, conversations
 
     def question(self, text: str, last_sitting: Callable[[], Span | None] = lambda: None, at: datetime | None = None) -> Question:
-        """Without an embedder the words alone are searched. `last_sitting` is asked where the text speaks of the last session."""
+        """Without an embedder the words alone are searched, and so it is with a question of signs: to a model that reads language they
+        are near to everything short. `last_sitting` is asked where the text speaks of the last session."""
         moment = at or now()
         vector: list[float] | None = None
         try:
-            vector = self._embedder().embed_query(text)
+            if any(character.isalpha() for character in text):
+                vector = self._embedder().embed_query(text)
         except (SearchUnavailableError, ModelError):
             measure("EmbedderUnavailable")
         span = time_filter(text, moment)

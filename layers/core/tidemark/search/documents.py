@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from tidemark.models.ports import Embedder
+from tidemark.models.ports import Embedder, ModelError
 from tidemark.search.port import Document
 
 EARLIER_TURNS = 2
@@ -68,19 +68,22 @@ def memory_document(
     occurred_at: datetime,
     updated_at: datetime,
     aliases: Sequence[str] = (),
+    about: str = "",
     subject: str = "",
     properties: str = "",
     speaker: str = "",
     conversation_id: str = "",
     workspace_id: str = "",
 ) -> Document:
-    """The embedded text is "name: description"; aliases, the subject's name and the properties' words are findable besides."""
+    """The embedded text is "name: description", and what that is about where it does not say so itself; aliases, the subject's name and
+    the properties' words are findable besides."""
+    text = f"{name}: {description}" if description else name
     return Document(
         id=id,
         kind="memory",
         tenant_id=tenant_id,
         scope=scope,
-        text=f"{name}: {description}" if description else name,
+        text=f"{text} ({about})" if about else text,
         context="\n".join(part for part in (*aliases, subject, properties) if part),
         name=name,
         entity_type=entity_type,
@@ -105,7 +108,10 @@ def own_words(document: Document) -> str:
 
 
 def with_vectors(documents: Sequence[Document], embedder: Embedder) -> list[Document]:
+    """Raises ModelError, also where the embedder answers fewer vectors than it was given texts: the rest would belong to others."""
     vectors = embedder.embed_passages([passage(document) for document in documents])
+    if len(vectors) != len(documents):
+        raise ModelError(f"{len(vectors)} vectors for {len(documents)} texts")
     return [replace(document, vector=vector) for document, vector in zip(documents, vectors, strict=True)]
 
 
