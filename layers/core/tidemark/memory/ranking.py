@@ -24,7 +24,7 @@ MEMORY_CANDIDATES = 100
 
 _SECONDS_A_DAY = 86_400
 # Measured on LoCoMo and BEAM: among hundreds of turns, shared words tell an answer from a near topic better than vectors do.
-_CROWD = 2.0
+_CROWD = 1.9
 _WORDS = 3.0
 
 
