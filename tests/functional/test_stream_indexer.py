@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tidemark import bootstrap, clock
 from tidemark.search.port import Query, SearchUnavailableError
+from tidemark.storage import keys, table
 
 from tests.support import events, metrics
 from tests.support.world import Client, World
@@ -53,6 +54,21 @@ def test_repeated_and_late_records_leave_the_newest_state(aws: World, ada: Clien
     assert deliver(aws, changes[:1]) == []  # the first record once more, alone
     assert indexed(ada, "second") == [made]
     assert indexed(ada, "first") == []
+
+
+def test_what_the_table_drops_at_its_time_leaves_no_words_behind(aws: World, ada: Client) -> None:
+    secret, other = remember(ada, "heliotrope", description="grown by the pier"), remember(ada, "pier")
+    ada.post("/v1/memories/relations", {"source_entity_id": secret, "target_entity_id": other, "relation_type": "related_to"})
+    ada.delete(f"/v1/memories/entities/{secret}")
+    again = remember(ada, "heliotrope", description="another one")
+    aws.index()
+    assert "grown by the pier" in str(aws.items())
+    [item] = [one for one in aws.items() if one["sk"] == f"{keys.ENTITIES}{secret}"]
+    table.delete((item["pk"], item["sk"]))  # what DynamoDB does thirty days later
+    aws.index()
+    assert "grown by the pier" not in str(aws.items())
+    assert secret not in str(aws.items())
+    assert ada.post("/v1/memories/entities", {"name": "heliotrope", "entity_type": "concept"})["id"] == again
 
 
 def test_a_deleted_thing_leaves_the_index_also_when_old_records_come_again(aws: World, ada: Client) -> None:

@@ -297,7 +297,7 @@ def extraction() -> Extraction:
 
 @cache
 def stream_indexer() -> StreamIndexer:
-    return StreamIndexer(conversation_store(), indexing(), work_queue())
+    return StreamIndexer(conversation_store(), indexing(), work_queue(), memory_store().erase_past)
 
 
 @cache

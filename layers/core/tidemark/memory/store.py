@@ -140,13 +140,17 @@ class MemoryStore:
     def erase(self, tenant_id: str, entity: StoredEntity) -> None:
         """Takes an entity away with its relations and history, beyond restoring; safe to repeat."""
         pk = keys.memory(tenant_id, entity.scope.key)
+        self.erase_past(tenant_id, entity)
+        table.delete((pk, keys.name_claim(entity.entity_type, fold(entity.name))))
+        table.delete((pk, f"{keys.ENTITIES}{entity.id}"))
+
+    def erase_past(self, tenant_id: str, entity: StoredEntity) -> None:
+        """What an entity leaves that is gone itself: its relations and history."""
         for relation in self.relations_at(tenant_id, entity.scope, entity.id):
             writes = Writes(tenant_id, entity.scope, Actor(kind="erasure", id=entity.id))
             writes.remove_relation(relation)
             writes.commit()
-        table.delete_partition(pk, keys.history(entity.id))
-        table.delete((pk, keys.name_claim(entity.entity_type, fold(entity.name))))
-        table.delete((pk, f"{keys.ENTITIES}{entity.id}"))
+        table.delete_partition(keys.memory(tenant_id, entity.scope.key), keys.history(entity.id))
 
     def forgotten(self, tenant_id: str, scope_key: str, message_ids: Iterable[str]) -> set[str]:
         """Those of the messages from which a deleted memory came."""

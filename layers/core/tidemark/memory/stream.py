@@ -1,6 +1,6 @@
 """The reader of the table's stream: brings what changed to the index, in order, as often as the stream repeats it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -37,6 +37,7 @@ class _Batch:
 
     documents: dict[str, Document] = field(default_factory=dict)
     removed: dict[str, list[str]] = field(default_factory=dict)
+    ended: list[tuple[str, StoredEntity]] = field(default_factory=list)
     conversations: list[tuple[str, str]] = field(default_factory=list)
     states: dict[tuple[str, str], ConversationState | None] = field(default_factory=dict)
 
@@ -55,8 +56,16 @@ class _Batch:
 
 
 class StreamIndexer:
-    def __init__(self, store: ConversationStore, indexing: Indexing, queue: WorkQueue) -> None:
-        self._store, self._indexing, self._queue = store, indexing, queue
+    """`ended` is told of each memory that the table dropped at its time: what it leaves behind has to go too."""
+
+    def __init__(
+        self,
+        store: ConversationStore,
+        indexing: Indexing,
+        queue: WorkQueue,
+        ended: Callable[[str, StoredEntity], None] = lambda tenant_id, entity: None,
+    ) -> None:
+        self._store, self._indexing, self._queue, self._ended = store, indexing, queue, ended
 
     def apply(self, events: Iterable[Event]) -> str | None:
         """Indexes a batch. The sequence of the first record that could not be read, from which the stream goes on; None when all were.
@@ -77,6 +86,8 @@ class StreamIndexer:
         self._indexing.remove(batch.removed)
         for tenant_id, conversation_id in batch.conversations:
             self._indexing.remove_conversation(tenant_id, conversation_id)
+        for tenant_id, entity in batch.ended:
+            self._ended(tenant_id, entity)
         self._embed_later(late)
         if written:
             measure("IndexLag", max(0.0, (now() - min(written)).total_seconds()), MetricUnit.Seconds)
@@ -120,6 +131,8 @@ class StreamIndexer:
         entity = StoredEntity.model_validate_json((event.new or event.old or {})["data"])
         if event.new is None or entity.deleted_at is not None:
             batch.remove(tenant_id, entity.id)
+            if event.new is None and not entity.alive(now()):  # dropped by TTL, thirty days after its end
+                batch.ended.append((tenant_id, entity))
         elif event.old is None or event.old.get("data") != event.new.get("data"):  # else only a counter moved
             batch.put(entity_document(tenant_id, entity))
 
