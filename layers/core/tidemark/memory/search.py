@@ -189,20 +189,21 @@ class MemorySearch:
         at = as_of or question.at
         window = time_window_days or settings.time_window_days
         since = question.at - timedelta(days=window) if window else None
+
+        def asked(scope: Scope) -> tuple[list[Candidate], dict[str, StoredEntity]]:
+            query = Query(
+                tenant_id, scope.key, "memory", question.text, MEMORY_CANDIDATES, question.vector,
+                entity_types=types, updated_from=since, speaker=speaker,
+            )  # fmt: skip
+            found = asking.candidates(self._index, query)
+            visible = _visible(self._store.many(tenant_id, scope, [one.id for one in found]), at, since)
+            return [one for one in found if one.id in visible], visible
+
         candidates: list[Candidate] = []
         entities: dict[str, StoredEntity] = {}
-        for scope in scopes:
-            found = asking.candidates(
-                self._index,
-                Query(
-                    tenant_id, scope.key, "memory", question.text, MEMORY_CANDIDATES, question.vector,
-                    entity_types=types, updated_from=since, speaker=speaker,
-                )
-            )  # fmt: skip
-            stored = self._store.many(tenant_id, scope, [one.id for one in found])
-            visible = _visible(stored, at, since)
+        for found, visible in side_by_side(asked, scopes):
             entities |= visible
-            candidates += [one for one in found if one.id in visible]
+            candidates += found
         named = holding(question.text, {one.id: _words_of(entities[one.id]) for one in candidates})
         candidates = [one for one in candidates if not named or one.id in named]
         calibration = self._calibration()
