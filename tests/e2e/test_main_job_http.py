@@ -178,7 +178,7 @@ def test_a_turn_whose_worker_is_killed_is_whole_or_not_there(stack: Stack) -> No
 
 
 def test_an_extraction_that_is_killed_and_restarted_loses_and_doubles_nothing(instances: Callable[..., Stack]) -> None:
-    """That the next worker takes the dead one's lease over after its 6 minutes is shown by the functional tests."""
+    """That the next worker takes the dead one's lease over when it has run out is shown by the functional tests."""
     first = instances()
     set_extraction(first, max_pending_turns=50, cooldown_seconds=3600)
     grace = Person(first, "grace")

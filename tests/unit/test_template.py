@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
 from tidemark import observability
+from tidemark.memory.extraction import LASTS
 from tidemark.storage.keys import drift_cursor
 
 from tests.support.permissions import listed
@@ -93,6 +94,11 @@ def test_the_streaming_function_is_served_by_the_web_adapter() -> None:
     assert (variables["AWS_LAMBDA_EXEC_WRAPPER"], variables["AWS_LWA_INVOKE_MODE"]) == ("/opt/bootstrap", "response_stream")
     assert variables["AWS_LWA_READINESS_CHECK_PATH"] == "/ready"
     assert "LambdaAdapterLayer" in str(function["Layers"])
+
+
+def test_the_lease_of_an_extraction_outlasts_its_function_and_not_much_more() -> None:
+    timeout = FUNCTIONS["ExtractionFunction"]["Timeout"]
+    assert timeout < LASTS.total_seconds() < timeout + 30
 
 
 def test_only_public_routes_have_no_authorizer() -> None:

@@ -34,7 +34,7 @@ from tidemark.tenancy.registry import Agents
 from tidemark.tenancy.tenants import TenantService
 from tidemark.work import Trigger, Wake, WorkQueue
 
-LASTS = timedelta(minutes=6)
+LASTS = timedelta(seconds=125)  # a little longer than its function may run: a dead worker holds up nobody for long
 ATTEMPTS = 20
 BATCH_MESSAGES = 200  # read by one job; what is left makes the next one
 
