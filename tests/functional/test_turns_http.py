@@ -150,6 +150,24 @@ def test_recalled_memory_stands_in_the_request_and_the_answer_says_so(model: Scr
     assert all("Bergen" not in message.content for message in model.asked[-1].messages)
 
 
+def test_a_fact_is_recalled_where_its_words_do_not_stand_anyway(aws: World, model: ScriptedModel, ada: Client) -> None:
+    body = {"name": "S", "enable_memory": True, "context_compression_config": {"context_window": 4000, "tail_max_tokens": 200}}
+    agent = aws.user(ada.caller.tenant_id).post("/v1/agents", body)["id"]
+    conversation = ada.conversation(agent_id=agent)
+    first = ada.say(conversation, "Remember this: the mast is nineteen metres tall.")["message"]["id"]
+    ada.say(conversation, "How tall is the mast?")
+    assert not model.of("turn")[-1].memory
+    ada.say(conversation, "How tall is the mast?", parent_id=None)  # a branch that does not hold the words
+    assert "nineteen metres" in (model.of("turn")[-1].memory or "")
+    ada.post(f"/v1/conversations/{conversation}/rollback", {"to_message_id": first})
+    ada.patch(f"/v1/conversations/{conversation}/context/preferences", {"keep_user_chars": 0})
+    for number in range(14):
+        ada.say(conversation, f"{number}: " + "we walked along the pier and talked about the weather " * 16, memory="off")
+    assert ada.walk(f"/v1/conversations/{conversation}/compactions")
+    ada.say(conversation, "How tall is the mast?")
+    assert "nineteen metres" in (model.of("turn")[-1].memory or "")
+
+
 def test_memory_off_recalls_stores_and_learns_nothing(aws: World, model: ScriptedModel, ada: Client) -> None:
     ada.say(ada.conversation(), "Remember this: my sister Ingrid lives in Bergen.")
     before = ada.memories()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from tidemark.conversations import branch
 from tidemark.conversations.branch import Position
 from tidemark.conversations.budget import newest_that_fit
-from tidemark.conversations.model import ConversationState, StoredCompaction, StoredMessage
+from tidemark.conversations.model import CompactionMark, ConversationState, StoredCompaction, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.errors import NotFoundError
 
@@ -45,6 +45,16 @@ def head(state: ConversationState) -> Base:
     return Base(state.head, state.head_message_id, state.branch_tokens, path, tuple(state.open_calls), follows_head=True)
 
 
+def _newest_mark(state: ConversationState, path: branch.Path) -> CompactionMark | None:
+    return next((mark for mark in reversed(state.compactions) if branch.on_path(path, mark.upto)), None)
+
+
+def in_tail(state: ConversationState, path: branch.Path, message: StoredMessage) -> bool:
+    """Whether the next request of a branch holds a message word for word, behind the newest summary."""
+    mark = _newest_mark(state, path)
+    return branch.on_path(path, message.position) and (mark is None or message.sequence > mark.upto.sequence)
+
+
 class History:
     def __init__(self, store: ConversationStore) -> None:
         self._store = store
@@ -75,10 +85,8 @@ class History:
 
     def compaction(self, state: ConversationState, path: branch.Path) -> StoredCompaction | None:
         """The newest compaction whose end lies on the branch; those of other branches do not count."""
-        for mark in reversed(state.compactions):
-            if branch.on_path(path, mark.upto):
-                return self._store.compaction(state, mark.id)
-        return None
+        mark = _newest_mark(state, path)
+        return self._store.compaction(state, mark.id) if mark else None
 
     def window(self, state: ConversationState, base: Base, compaction: StoredCompaction | None) -> Window:
         """The summary's words and the messages behind it, with their texts, without notices."""

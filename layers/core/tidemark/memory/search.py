@@ -18,7 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from tidemark.clock import Time, now
 from tidemark.concurrency import side_by_side
-from tidemark.conversations.model import StoredMessage
+from tidemark.conversations.branch import Path
+from tidemark.conversations.history import in_tail
+from tidemark.conversations.model import ConversationState, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.memory.calibration import Calibration
 from tidemark.memory.dates import TimeFilter, time_filter
@@ -321,6 +323,15 @@ class MemorySearch:
         }
         bounds = Bounds(max_depth=depth, direction=direction, as_of=as_of)
         return walk([seed for seed in seeds if seed in entities], entities, Edges(relations.values()), bounds, as_of or clock)
+
+    def unsaid(self, state: ConversationState, path: Path, hits: Sequence[Hit]) -> list[Hit]:
+        """The facts that a conversation's next request does not hold anyway, in the very words in which they were said."""
+        here = [hit for hit in hits if all(one.conversation_id == state.id and one.message_id for one in hit.entity.provenance)]
+        sources = {one.message_id: hit for hit in here for one in hit.entity.provenance if one.message_id}
+        read = self._conversations.messages(state.tenant_id, [(state.id, id) for id in sources])
+        held = {message.id for message in read if in_tail(state, path, message)}
+        said = {hit.entity.id for hit in here if {one.message_id for one in hit.entity.provenance} <= held}
+        return [hit for hit in hits if hit.entity.id not in said]
 
     def count_access(self, tenant_id: str, hits: Sequence[Hit]) -> None:
         """Counted for what was answered; a hit that was deleted meanwhile costs the count, never the answer."""

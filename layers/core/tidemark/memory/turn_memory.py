@@ -62,7 +62,7 @@ class TurnMemory:
             return RecalledBlock()
         try:
             question = self._search.question(content, lambda: self._search.last_sitting(tenant_id, scope.key, besides=state.id))
-            lines = self._lines(tenant_id, scope, setting, state, question)
+            lines = self._lines(tenant_id, scope, setting, state, base, question)
         except Exception as exc:  # noqa: BLE001 - recall never fails a turn
             logger.error("recall failed", error=type(exc).__name__, where=where(exc))
             measure("RecallFailed")
@@ -70,10 +70,11 @@ class TurnMemory:
         return _block(lines, setting.memory.context_tokens, setting.model.factor)
 
     def _lines(
-        self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, question: Question
+        self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, base: Base, question: Question
     ) -> list[tuple[str, MemoryLine]]:
         profile = self._profile(tenant_id, scope) if scope.kind == "subject" else []
         hits, found = self._found(tenant_id, scope, setting, state, question)
+        hits = self._search.unsaid(state, base.path, hits)
         self._search.count_access(tenant_id, hits)
         known = {source for source, _ in profile}
         facts = [_fact_line(hit) for hit in hits if hit.entity.id not in known]
