@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: run stop opensearch opensearch-stop e2e-model build requirements test check audit openapi bench bench-search help
+.PHONY: run stop console console-check opensearch opensearch-stop e2e-model build requirements test check audit openapi bench bench-search help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -45,6 +45,17 @@ requirements: .venv/.synced ## Export the dependencies layer from uv.lock
 
 openapi: .venv/.synced ## Write the OpenAPI file from the handlers
 	$(BIN)/python -m infra.openapi
+
+console: ## Check the web console's sources and build what the service serves of them (Node 20.19+ and npm)
+	npm --prefix console ci --silent
+	npm --prefix console run --silent check
+	npm --prefix console run --silent build
+
+console-check: ## The same, and whether the built files in the repository are what the sources give
+	npm --prefix console ci --silent
+	npm --prefix console run --silent check
+	npm --prefix console run --silent build -- --outDir ../.build/console
+	diff -r .build/console layers/core/tidemark/console/static || { echo "run \`make console\` and commit what it built"; exit 1; }
 
 bench: .venv/.synced ## Benchmarks
 	$(BIN)/python -m tests.bench

@@ -13,10 +13,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from tidemark.console.files import TYPES
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "layers/core/tidemark/http/openapi.json"
-FUNCTIONS = ("chat", "conversations", "memories", "tenants")
-OPEN = ("/health", "/openapi.json", "/docs")
+FUNCTIONS = ("chat", "console", "conversations", "memories", "tenants")
+OPEN = ("/health", "/openapi.json", "/docs", "/console", "/console/{name}")
 SCOPE_PARAMETERS = [
     {
         "name": "external_subject_id",
@@ -85,9 +87,11 @@ MCP: dict[str, Any] = {
     }
 }
 TEXTS = {
-    "/docs": ("text/html", "A page to read the contract"),
-    "/v1/subjects/export": ("application/x-ndjson", EXPORT),
-    "/v1/subjects/{external_subject}/export": ("application/x-ndjson", EXPORT),
+    "/docs": (("text/html",), "A page to read the contract"),
+    "/console": (("text/html",), "The web console"),
+    "/console/{name}": (tuple(TYPES.values()), "A file of the web console"),
+    "/v1/subjects/export": (("application/x-ndjson",), EXPORT),
+    "/v1/subjects/{external_subject}/export": (("application/x-ndjson",), EXPORT),
 }
 OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
 OPENAI_ERROR: dict[str, Any] = {
@@ -129,6 +133,8 @@ STATUSES = {
 
 # Operations carry the name of their function, which generated clients call them by; these names say too little outside of their module.
 NAMES = {
+    "GET /console": "get_console",
+    "GET /console/{name}": "get_console_file",
     "GET /v1/conversations": "list_conversations",
     "POST /v1/conversations": "create_conversation",
     "GET /v1/conversations/{conversation_id}": "get_conversation",
@@ -223,7 +229,11 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         answers[str(status)] = {"description": "No content"} if status == 204 else good
     if path in TEXTS:
         media, told = TEXTS[path]
-        good["content"] = {media: {"schema": {"type": "string", "description": told}}}
+        good["content"] = {one: {"schema": {"type": "string", "description": told}} for one in media}
+    if path.startswith("/console"):
+        answers["304"] = {"description": "The file is the one that If-None-Match names"}
+    if path == "/console":
+        answers["308"] = {"description": "To /console/, where the page finds its files"}
     if path in STREAMED and method == "post":
         answers["200"]["content"]["text/event-stream"] = {"schema": {"type": "string", "description": STREAMED[path]}}
     if path in OPENAI_ROUTES:
@@ -243,7 +253,7 @@ def _name(path: str, method: str, generated: str) -> str:
 def _problems(path: str, method: str, operation: dict[str, Any]) -> list[int]:
     """The refusals that a caller has to expect of a route."""
     if path in OPEN:
-        return []
+        return [404] if "{" in path else []
     # 404: an id of the path or body, or the query's knowledge base
     found = [401, 403, 404, 429]
     if "requestBody" in operation or any(one["name"] == "cursor" for one in operation["parameters"]):

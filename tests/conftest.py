@@ -9,13 +9,16 @@ from pytest_socket import disable_socket, enable_socket
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.e2e.local_stack import Stack, start
+
 # Machines differ: what hypothesis finds counts, how long it took does not.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("default")
 
 HERE = Path(__file__).parent
-ORDER = ("unit", "contract", "cases", "functional", "integration", "e2e")
+ORDER = ("unit", "contract", "cases", "functional", "integration", "e2e", "browser")
 OPENSEARCH = ("opensearch", "/test_reindex.py")
+LOCAL_STACK = ("tests/e2e/", "tests/browser/")
 
 
 class ServersOnce(LoadScopeScheduling):  # type: ignore[misc]
@@ -25,7 +28,7 @@ class ServersOnce(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if any(part in nodeid for part in OPENSEARCH):
             return "opensearch"
-        return "stack" if nodeid.startswith("tests/e2e/") else nodeid
+        return "stack" if nodeid.startswith(LOCAL_STACK) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ServersOnce:
@@ -43,3 +46,11 @@ def no_network() -> Iterator[None]:
     disable_socket(allow_unix_socket=True)
     yield
     enable_socket()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The local stack, shared by all tests that change nothing of the instance itself."""
+    running = start(tmp_path_factory.mktemp("stack"))
+    yield running
+    running.stop()

@@ -152,10 +152,8 @@ def _open(settings: LocalSettings, progress: Progress, issuer: Issuer, client: h
     if settings.tour:
         tour.show(made, str(shown), client)
     progress.say(f"Tidemark is ready: {settings.base_url}")
-    print(
-        f"           credentials: {shown}\n           logs:        {shown.parent / 'logs'}\n           Control-C stops it; its data stays.",
-        flush=True,
-    )
+    print(f"           console:     http://localhost:{settings.port}/console\n           credentials: {shown}")
+    print(f"           logs:        {shown.parent / 'logs'}\n           Control-C stops it; its data stays.", flush=True)
 
 
 def _end(settings: LocalSettings) -> None:

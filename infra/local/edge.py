@@ -63,7 +63,7 @@ def application(stage_url: str, cors_origins: str, local: list[Route], stream: S
         return await _through_gateway(client, f"{stage_url}{_target(request)}", request, body, cors)
 
     async def redirect(request: Request) -> Response:
-        return RedirectResponse("/api/docs" if request.url.path == "/" else f"/api{request.url.path}", 307)
+        return RedirectResponse("/api/docs" if request.url.path == "/docs" else "/api/console/", 307)
 
     async def unknown(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500

@@ -8,14 +8,6 @@ import pytest
 from tests.e2e.local_stack import Stack, start
 
 
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Shared by all tests that change nothing of the instance itself."""
-    running = start(tmp_path_factory.mktemp("stack"))
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def instances(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
     """Starts instances of the test's own: a name is a state directory, so the same name starts again on the same data."""

@@ -9,7 +9,7 @@ from tidemark.tenancy.caller import ALL_SCOPES, Caller
 from tests.support import events
 from tests.support.world import World, serving
 
-OPEN = {"/health", "/openapi.json", "/docs"}
+OPEN = {"/health", "/openapi.json", "/docs", "/console", "/console/{name}"}
 IDS = {
     "conversation_id": "cnv_01JD0000000000000000000000",
     "tenant_id": "ten_01JD0000000000000000000000",

@@ -77,8 +77,8 @@ def function(name: str) -> ModuleType:
 def serving(method: str, path: str) -> str:
     """Which function the template gives a path to."""
     parts = path.strip("/").split("/")
-    if parts == ["mcp"]:
-        return "mcp"
+    if parts[0] in ("mcp", "console"):
+        return parts[0]
     if parts[1:2] in (["chat"], ["models"]):
         return "chat"
     if parts[:2] == ["v1", "conversations"]:

@@ -106,7 +106,7 @@ def test_only_public_routes_have_no_authorizer() -> None:
         event["Properties"] for function in FUNCTIONS.values() for event in function.get("Events", {}).values() if event["Type"] == "Api"
     ]
     opened = {route["Path"] for route in routes if route.get("Auth") == {"Authorizer": "NONE"} and route["Method"] != "OPTIONS"}
-    assert opened == {"/health", "/openapi.json", "/docs"}
+    assert opened == {"/health", "/openapi.json", "/docs", "/console", "/console/{proxy+}"}
 
 
 def test_every_route_has_a_preflight() -> None:

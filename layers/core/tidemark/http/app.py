@@ -37,7 +37,9 @@ PROBLEM = "application/problem+json"
 EXPOSED = "ETag, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed, Link"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id"
-OPEN_PATHS = frozenset(("/health", "/openapi.json", "/docs"))  # all that answers without a token
+# all that answers without a token
+OPEN_PATHS = frozenset(("/health", "/openapi.json", "/docs", "/console"))
+OPEN_FOLDER = "/console/"
 SCOPE_PARAMETERS = ("external_subject_id", "knowledge_base_id")
 _SUBJECT = TypeAdapter(Subject)
 
@@ -236,7 +238,7 @@ class Handler:
             return self._app.resolve(event, context)
 
         if caller is None:
-            if event["path"] not in OPEN_PATHS:
+            if event["path"] not in OPEN_PATHS and not event["path"].startswith(OPEN_FOLDER):
                 raise UnauthorizedError("A valid bearer token is required.")  # whatever the gateway let through
             return serve()
         owner = caller.tenant_id or f"platform:{caller.id}"
