@@ -61,6 +61,20 @@ def test_case_005_nothing_durable_comes_of_small_talk(aws: World, ada: Client) -
     assert "Acme" in statements[0]["name"]
 
 
+def test_case_006_a_preference_in_other_words_is_one_memory(aws: World, ada: Client) -> None:
+    remember(ada, "I like espresso.")
+    [again] = [one for one in remember(ada, "I really enjoy espresso.") if one["entity_type"] == "preference"]
+    ada.say(ada.conversation(), "I love espresso.")
+    aws.learn()
+    [kept] = [one for one in ada.memories(entity_type="preference") if "espresso" in one["name"]]
+    assert (kept["id"], kept["name"], kept["valid_to"]) == (again["id"], "likes espresso", None)
+    assert len(kept["aliases"]) == 2
+    assert len(kept["provenance"]) == 3
+    remember(ada, "I hate espresso.")
+    [now_holds] = [one for one in ada.memories(entity_type="preference") if "espresso" in one["name"] and one["valid_to"] is None]
+    assert now_holds["polarity"] == "negative"
+
+
 def test_case_007_unrelated_facts_never_chain_through_a_third(ada: Client) -> None:
     for text in ("I am a vegetarian.", "I am a vegetarian and I play basketball.", "I play basketball."):
         remember(ada, text)

@@ -107,11 +107,13 @@ class Extraction:
         return job
 
     def sweep(self, at: datetime, limit: int) -> int:
-        """Wakes workers for conversations that are overdue. How many it found."""
+        """Wakes workers for conversations that are overdue, ever more rarely for those that stay so. How many it woke."""
         found = 0
         for shard in range(keys.DUE_SHARDS):
             for item in Item.by_due.query(f"due#{shard}", Item.gsi3sk < iso(at), limit=limit):
                 state = item.read(ConversationState)
+                if state.extract_at is None or not _worth_a_wake(at - state.extract_at):
+                    continue
                 self._queue.send(Wake(tenant_id=state.tenant_id, conversation_id=state.id, trigger="sweep", due=state.extract_at))
                 found += 1
         return found
@@ -304,6 +306,12 @@ class _Mark:
         move = self.moving()
         with table.transaction() as write:
             move(write)
+
+
+def _worth_a_wake(overdue: timedelta) -> bool:
+    """In the first minutes, then after 4, 8, 16, 32 and each 60: a model that cannot be reached is not asked once a minute for ever."""
+    minutes = int(overdue.total_seconds() // 60)
+    return minutes & (minutes - 1) == 0 or minutes % 60 == 0
 
 
 def _source(message: StoredMessage) -> SourceMessage:

@@ -153,7 +153,7 @@ class _Work:
         valid_to = statement.valid_to
         if statement.exclusive:
             valid_to = self._replace_former(valid_to)
-        self.entity = self._statement_entity(valid_to)
+        self.entity = self._restated() or self._statement_entity(valid_to)
         if statement.exclusive and valid_to is None:
             self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id)
         for link in statement.links:
@@ -221,12 +221,22 @@ class _Work:
             )
         )
 
-    def _seen_again(self, known: StoredEntity, valid_to: datetime | None) -> StoredEntity:
+    def _restated(self) -> StoredEntity | None:
+        """The preference that holds, said in other words: "really enjoys espresso" is a further name of "likes espresso"."""
+        former = self._former()
+        if former is None or former.entity_type != "preference" or not _same(former, self.statement):
+            return None
+        if former.polarity != self.statement.polarity or fold(former.name) == fold(self.statement.name):
+            return None
+        aliases = list(dict.fromkeys([*former.aliases, self.statement.name]))
+        return self._seen_again(former, former.valid_to, aliases=aliases)
+
+    def _seen_again(self, known: StoredEntity, valid_to: datetime | None, **more: object) -> StoredEntity:
         """The same statement from another message: its source is added; one that had been closed holds again."""
         told = any(one.message_id == self.source.message_id and one.quote == self.source.quote for one in known.provenance)
         if told and (self.source.message_id is not None or known.valid_to is None):
             return known
-        changes: dict[str, object] = {"provenance": [*known.provenance, self.source][-PROVENANCE_KEPT:], "mention": False}
+        changes: dict[str, object] = {"provenance": [*known.provenance, self.source][-PROVENANCE_KEPT:], "mention": False, **more}
         if known.valid_to is not None and known.valid_to <= self.valid_from:
             kept = {key: value for key, value in known.properties.items() if key != SAID_AT}
             changes |= {"valid_from": self.valid_from, "valid_to": valid_to, "properties": {**kept, **self._properties}}

@@ -209,7 +209,7 @@ class Writes:
         return made
 
     def change(self, old: StoredEntity, action: HistoryAction, **changes: object) -> StoredEntity:
-        """The next version of an entity; a second change in the same transaction goes into the first one's version."""
+        """The next version of an entity; one change of it a transaction."""
         changed = old.model_copy(update={**changes, "version": old.version + 1, "updated_at": self.at})
         actions: list[Action] = [
             Item.data.set(changed.model_dump_json(exclude={"access_count", "last_accessed_at"})),
