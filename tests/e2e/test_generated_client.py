@@ -24,7 +24,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     tools = Path(sys.executable).parent
     command = [str(tools / "openapi-python-client"), "generate", "--path", str(CONTRACT), "--meta", "none", "--output-path", PACKAGE]
     ran = subprocess.run(  # noqa: S603
-        [*command, "--fail-on-warning"],
+        [*command, "--config", str(ROOT / "docs/guide/client.yaml"), "--fail-on-warning"],
         cwd=folder,
         env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,

@@ -26,6 +26,8 @@ CHECKS = (
     "response_schema_conformance",
 )
 SUBJECT = "ada"
+# CPython 3.11 miscounts its recursion depth now and then while hypothesis parses a strategy of its own: no answer of ours.
+OWN_FAULT = "AST constructor recursion depth mismatch"
 
 
 @pytest.fixture
@@ -70,7 +72,15 @@ def fuzz(stack: Stack, credential: str, folder: Path, parameters: dict[str, str]
     reads = [f'[[operations]]\ninclude-method = "{method}"\nparameters = {{ {known} }}\n' for method in ("GET", "POST", "PATCH", "PUT")]
     config = folder / "schemathesis.toml"
     config.write_text(f'[parameters]\n"query.external_subject_id" = "{SUBJECT}"\n\n' + "\n".join(reads), encoding="utf-8")
-    done = subprocess.run(  # noqa: S603 - our own arguments
+    for seed in (1, 2):
+        done = _run(stack, credential, folder, config, seed, *arguments)
+        if OWN_FAULT not in done.stdout:
+            break
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
+
+
+def _run(stack: Stack, credential: str, folder: Path, config: Path, seed: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own arguments
         [
             str(Path(sys.executable).with_name("schemathesis")),
             "--no-color",
@@ -81,7 +91,7 @@ def fuzz(stack: Stack, credential: str, folder: Path, parameters: dict[str, str]
             f"--checks={','.join(CHECKS)}",
             "--phases=coverage,fuzzing,stateful",
             "--max-examples=4",
-            "--seed=1",
+            f"--seed={seed}",
             "--workers=2",
             "--request-timeout=60",
             "--continue-on-failure",
@@ -95,7 +105,6 @@ def fuzz(stack: Stack, credential: str, folder: Path, parameters: dict[str, str]
         text=True,
         timeout=900,
     )
-    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
 
 
 def test_made_up_requests_break_nothing_and_get_only_what_the_file_says(own: Stack, tmp_path: Path) -> None:
