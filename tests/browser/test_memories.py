@@ -232,6 +232,9 @@ def test_words_are_forgotten_after_showing_what_they_stand_for(memories: Console
     dialog.get_by_role("button", name=re.compile("^Forget")).click()
     memories.told("Deleted")
     assert "likes green tea" not in tenant.names()
+    memories.button("Undo").click()
+    memories.told("Brought")
+    assert tenant.names() == set(ids)
 
 
 # safety and everybody's use

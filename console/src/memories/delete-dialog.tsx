@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 
-import { asProblem, type Api } from "../api/client";
+import type { Api } from "../api/client";
 import type { BatchDeleted } from "../api/types";
 import { Dialog, Loading, ProblemNotice } from "../ui/parts";
 import { useTell } from "../ui/toast";
 import { useAction } from "../ui/use-action";
-import { bringBack, rehearse, remove } from "./deleting";
+import { rehearse, remove } from "./deleting";
 import { deletionDone, deletionQuestion, plural } from "./rules";
+import { useUndo } from "./use-undo";
 
 /** Says what a deletion takes along before it is done, and offers to take it back afterwards. */
 export function DeleteDialog({
@@ -23,20 +24,15 @@ export function DeleteDialog({
   const [counted, setCounted] = useState<BatchDeleted | null>(null);
   const { busy, problem, run } = useAction();
   const tell = useTell();
+  const undo = useUndo(api, onChanged);
   useEffect(() => {
     void run(async () => setCounted(await rehearse(api, ids)));
   }, []);
 
-  function undo() {
-    bringBack(api, ids)
-      .then((count) => tell(`Brought ${plural(count, "memory", "memories")} back.`))
-      .catch((error: unknown) => tell(asProblem(error).detail))
-      .finally(onChanged);
-  }
   function confirm() {
     void run(async () => {
       const done = await remove(api, ids);
-      tell(deletionDone(done.deleted, done.relations_deleted), undo);
+      tell(deletionDone(done.deleted, done.relations_deleted), undo(ids));
       onChanged();
       onClose();
     });

@@ -7,6 +7,7 @@ import { useTell } from "../ui/toast";
 import { useAction } from "../ui/use-action";
 import { TypeChip } from "./list";
 import { deletionDone, plural } from "./rules";
+import { useUndo } from "./use-undo";
 
 /** Forgetting by words: the service says what they stand for, and only what stays ticked is deleted. */
 export function ForgetDialog({ api, onClose, onChanged }: { api: Api; onClose: () => void; onChanged: () => void }) {
@@ -15,6 +16,7 @@ export function ForgetDialog({ api, onClose, onChanged }: { api: Api; onClose: (
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const { busy, problem, run } = useAction();
   const tell = useTell();
+  const undo = useUndo(api, onChanged);
 
   function look(event: Event) {
     event.preventDefault();
@@ -27,7 +29,7 @@ export function ForgetDialog({ api, onClose, onChanged }: { api: Api; onClose: (
   function forget() {
     void run(async () => {
       const { deleted } = await api.post<Forgotten>("/memories/forget", { ids: [...chosen], dry_run: false });
-      tell(deletionDone(deleted, 0));
+      tell(deletionDone(deleted, 0), undo([...chosen]));
       onChanged();
       onClose();
     });
