@@ -1,6 +1,7 @@
 """Which of two facts that exclude each other holds: by their stated starts, else by when they were said."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from tidemark import bootstrap
@@ -8,7 +9,7 @@ from tidemark.memory.extractor import RuleExtractor
 from tidemark.memory.model import SourceMessage
 from tidemark.memory.records import StoredEntity
 from tidemark.memory.scope import Scope
-from tidemark.memory.store import View
+from tidemark.memory.store import MemoryStore, View
 from tidemark.tenancy.caller import Actor
 from tidemark.tenancy.model import ExtractionSettings, MemorySettings
 
@@ -82,6 +83,19 @@ def test_of_two_stated_starts_the_later_one_holds(aws: World) -> None:
 
 def test_a_liking_ends(aws: World) -> None:
     assert current(("I like jazz.", timedelta()), ("I no longer like jazz.", SOON)) == []
+
+
+def test_of_two_first_statements_at_once_the_later_one_closes_the_other(aws: World) -> None:
+    read, others = MemoryStore.exclusive, iter([("I live in Lisbon.", timedelta())])
+
+    def overtaken(store: MemoryStore, *of: Any) -> Any:
+        """Another one's statement is stored between our read and our write."""
+        found = read(store, *of)
+        learn(*others)
+        return found
+
+    aws.patch.setattr(MemoryStore, "exclusive", overtaken)
+    assert current(("I live in Porto.", SOON)) == ["lives in Porto"]
 
 
 def test_learning_again_changes_nothing(aws: World) -> None:

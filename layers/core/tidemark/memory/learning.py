@@ -129,6 +129,7 @@ class _Work:
         self.relations: list[StoredRelation] = []
         self.closed: list[StoredEntity] = []
         self.created = 0
+        self.pointed: str | None = None  # what the pointer of the predicate named when the former statement was read
 
     @property
     def valid_from(self) -> datetime:
@@ -155,7 +156,7 @@ class _Work:
             valid_to = self._replace_former(valid_to)
         self.entity = self._restated() or self._statement_entity(valid_to)
         if statement.exclusive and valid_to is None:
-            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id)
+            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id, self.pointed)
         for link in statement.links:
             self._relate(link, self.entity)
 
@@ -265,7 +266,7 @@ class _Work:
         exclusive = self.statement.exclusive
         if exclusive is None:
             return None
-        former = self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive)
+        self.pointed, former = self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive)
         return former if former is not None and former.deleted_at is None and former.valid_to is None else None
 
     def _replace_former(self, valid_to: datetime | None) -> datetime | None:

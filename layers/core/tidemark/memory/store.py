@@ -90,12 +90,12 @@ class MemoryStore:
         item = table.get((pk, f"{keys.ENTITIES}{claim.data}")) if claim else None
         return entity_of(item) if item else None
 
-    def exclusive(self, tenant_id: str, scope: Scope, subject: str, predicate: str) -> StoredEntity | None:
-        """The statement that now holds of a subject for a predicate with one value at a time."""
+    def exclusive(self, tenant_id: str, scope: Scope, subject: str, predicate: str) -> tuple[str | None, StoredEntity | None]:
+        """The id that the pointer of a subject and a predicate with one value at a time names, and that statement where it is there."""
         pk = keys.memory(tenant_id, scope.key)
         pointer = table.get((pk, exclusive_key(subject, predicate)))
         item = table.get((pk, f"{keys.ENTITIES}{pointer.data}")) if pointer else None
-        return entity_of(item) if item else None
+        return pointer.data if pointer else None, entity_of(item) if item else None
 
     def exclusives(self, tenant_id: str, scope: Scope, subject: str, predicates: Sequence[str]) -> list[StoredEntity]:
         """The statements that now hold of a subject for several predicates, in their order, in two reads."""
@@ -240,8 +240,10 @@ class Writes:
         claim = Item(self._pk, keys.name_claim(entity.entity_type, fold(entity.name)), data=entity.id)
         self._saves.append((claim, Item.pk.does_not_exist() | (Item.data == entity.id)))
 
-    def point_exclusive(self, subject: str, predicate: str, entity_id: str) -> None:
-        self._saves.append((Item(self._pk, exclusive_key(subject, predicate), data=entity_id), None))
+    def point_exclusive(self, subject: str, predicate: str, entity_id: str, seen: str | None) -> None:
+        """`seen` is the pointer as it was read: of two first statements at once, the second one has to see and close the other."""
+        unmoved = Item.data == seen if seen else Item.pk.does_not_exist()
+        self._saves.append((Item(self._pk, exclusive_key(subject, predicate), data=entity_id), unmoved))
 
     def relate(self, relation: StoredRelation) -> StoredRelation:
         """A new relation between two living entities of this scope."""
@@ -312,4 +314,4 @@ class Writes:
 def _ttl(entity: StoredEntity) -> int | None:
     """When DynamoDB may drop the item: 30 days after its end, until which it can be brought back. Reads go by the clock."""
     ends = entity.deleted_at or entity.expires_at
-    return int((ends + RESTORABLE).timestamp()) if ends else None
+    return int(ends.timestamp() + RESTORABLE.total_seconds()) if ends else None  # in seconds: a date ends with the year 9999
