@@ -20,7 +20,10 @@ def test_times_are_read_with_or_without_a_zone(text: str, moment: datetime) -> N
     assert parse(text) == moment
 
 
-@pytest.mark.parametrize("text", ["", "now", "2026-01-02", "20260102", "2026-13-01T00:00:00Z", "5"])
+BEYOND = ("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00")  # in UTC the year 10000, the year 0
+
+
+@pytest.mark.parametrize("text", ["", "now", "2026-01-02", "20260102", "2026-13-01T00:00:00Z", "5", *BEYOND])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse(text)

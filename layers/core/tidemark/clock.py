@@ -21,7 +21,12 @@ def parse(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if "T" not in text.upper() and " " not in text:
         raise ValueError("a date is no time")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        moment.astimezone(UTC)
+    except OverflowError as exc:
+        raise ValueError("a time whose UTC has no year from 1 to 9999") from exc
+    return moment
 
 
 def _from_json(value: object) -> object:
