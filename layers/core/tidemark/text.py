@@ -7,7 +7,7 @@ from functools import lru_cache
 HAN, KANA, HANGUL = r"\u3400-\u9fff\uf900-\ufaff", r"\u3040-\u30ff\u31f0-\u31ff", r"\uac00-\ud7af"
 CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
 # A sentence ends at a CJK stop, at a line's end, or at a stop, a question or an exclamation mark in front of white space.
-STOP = re.compile(r"[。！？；!?][”’」』\"')\]）】]*|\n+|(?<=[^.\s])\.+[\"')\]”’]*(?=\s|$)|(?<=[\u3400-\u9fff])[.;](?=\S)|;(?=\s)")
+STOP = re.compile(r"[。！？；!?]+[”’」』\"')\]）】]*|\n+|(?<=[^.\s])\.+[\"')\]”’]*(?=\s|$)|(?<=[\u3400-\u9fff])[.;](?=\S)|;(?=\s)")
 # A stop behind these ends no sentence.
 ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Mrs?|Ms|Dr|Prof|St|Jr|Sr|vs|e\.g|i\.e|approx|No|Nr|Mt|Ave|Rd|Inc|Ltd|Co|a\.m|p\.m|[A-Z])\.$")
 

@@ -87,6 +87,20 @@ def test_several_facts_are_several_statements() -> None:
     assert {"home", "employer", "name of:cat"} <= {item.exclusive for item in made}
 
 
+@pytest.mark.parametrize("filler", [", ", "(", "no, my ", "!", "我，"])
+def test_a_long_run_is_kept_word_for_word_and_read_at_once(filler: str) -> None:
+    text = f"I like tea {filler * (19_000 // len(filler))}"
+    request = request_of(text)
+    assert request is not None
+    [made] = statements(request, SourceMessage(id="m", conversation_id="c", role="user", content=text, at=AT))
+    assert made.description == text.strip()
+
+
+@pytest.mark.parametrize("sentence", ["好。", "ok! ", "Merci. "])
+def test_a_page_of_short_sentences_is_no_request(sentence: str) -> None:
+    assert parse(sentence * 4_000) is None
+
+
 def test_the_same_request_gives_the_same_statements() -> None:
     assert stored("Remember this: wolves howl at dusk.") == stored("Remember this: wolves howl at dusk.")
 

@@ -199,6 +199,11 @@ def test_one_long_sentence_keeps_its_value() -> None:
     assert "Q-881" in folded([text], 5, 300)
 
 
+@pytest.mark.parametrize("run", ["a", "-", "a-", "4-", "a.", "/a"])
+def test_a_text_without_a_space_is_summarised_at_once(run: str) -> None:
+    assert run in folded([run * (60_000 // len(run))], 5, 1000)
+
+
 def test_a_focus_comes_first() -> None:
     said = (ModelMessage(role="user", content="We talked about soup. The hull is green. " + FILLER[0] * 40),)
     asked = ModelRequest(purpose="summary", model_id="o", system="Focus: what was said about soup", messages=said, max_tokens=128)

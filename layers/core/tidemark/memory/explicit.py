@@ -11,7 +11,7 @@ from typing import Literal
 
 from tidemark.memory.model import SourceMessage, Statement
 from tidemark.memory.names import fold
-from tidemark.memory.rules.extract import of_sentence
+from tidemark.memory.rules.extract import LONGEST_SENTENCE, of_sentence
 from tidemark.memory.rules.kinds import kind
 from tidemark.memory.rules.people import People
 from tidemark.memory.rules.source import own_words
@@ -97,7 +97,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "ja",
         re.compile(
-            r"^(?P<content>.{3,}?)(?:という)?(?:こと|の)?(?:を|と|って|、)(?:ちゃんと|よく|ぜひ)?(?:覚えて|記憶して|メモして)(?:おいて)?(?:ください|下さい"
+            r"^(?P<content>.{3,400}?)(?:という)?(?:こと|の)?(?:を|と|って|、)(?:ちゃんと|よく|ぜひ)?(?:覚えて|記憶して|メモして)(?:おいて)?(?:ください|下さい"
             r"|くれ|ね|ほしい)?[。.!！]*$",
             re.S,
         ),
@@ -308,7 +308,7 @@ def _asserted(request: ExplicitRequest) -> Sequence[str]:
 
 
 def _read(sentence: str, message: SourceMessage, people: People) -> Iterator[Statement]:
-    if kind(sentence) == "assertion":
+    if len(sentence) <= LONGEST_SENTENCE and kind(sentence) == "assertion":
         for statement in of_sentence(sentence, message, people):
             yield statement.model_copy(update={"importance": "high"})
 

@@ -28,11 +28,11 @@ CARRIED_SHARE = 0.75
 ALL_HEADINGS_FROM = 300
 
 PATH = re.compile(
-    r"(?<!\w)(?:~?/[\w.-]+(?:/[\w.-]+)+|[A-Za-z]:\\[\w\\.-]+|[\w-]+\.(?:py|ts|js|md|json|ya?ml|txt|csv|pdf|toml|go|rs|java|sql|sh"
+    r"(?<!\w)(?:~?/[\w.-]+(?:/[\w.-]+)+|[A-Za-z]:\\[\w\\.-]+|(?<!-)[\w-]+\.(?:py|ts|js|md|json|ya?ml|txt|csv|pdf|toml|go|rs|java|sql|sh"
     r"|html|css))\b"
 )
 EXACT = re.compile(
-    r"https?://\S+|[\w.+-]+@[\w-]+\.\w+|(?<!\w)~?/[\w.-]+(?:/[\w.-]+)+|\d+(?:[.,:/-]\d+)*|\b\w*\d[\w-]*\b|\b[A-Z]{2,}[\w-]*\b"
+    r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<!\w)~?/[\w.-]+(?:/[\w.-]+)+|\d+(?:[.,:/-]\d+)*|\b\w*\d[\w-]*\b|\b[A-Z]{2,}[\w-]*\b"
     r"|[“\"「『《][^”\"」』》]{1,60}[”\"」』》]"
 )
 NAME = re.compile(r"(?<=[a-z,;:0-9] )(?!I\b|I')[A-Z]\w+(?:[ -][A-Z]\w+)*|(?<=[a-z,;] )\w+[A-Z]\w*")

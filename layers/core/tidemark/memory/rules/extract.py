@@ -13,7 +13,7 @@ from tidemark.memory.secrets import has_secret
 from tidemark.text import language, spans
 
 # A sentence longer than this is pasted text or a list, not something that somebody tells of themselves.
-LONGEST = 400
+LONGEST_SENTENCE = 400
 
 
 def extract_statements(messages: Sequence[SourceMessage], known: Mapping[str, str] | None = None) -> list[Statement]:
@@ -47,7 +47,9 @@ def _statements(message: SourceMessage, people: People) -> Iterator[Statement]:
     for sentence, next_one in pairwise([*sentences, ""]):
         if takes_back(next_one):
             continue
-        if len(sentence) <= LONGEST and not _quotes_others(sentence) and kind(sentence) == "assertion" and not has_secret(sentence):
+        if len(sentence) > LONGEST_SENTENCE or _quotes_others(sentence) or has_secret(sentence):
+            continue
+        if kind(sentence) == "assertion":
             yield from of_sentence(sentence, message, people)
 
 
