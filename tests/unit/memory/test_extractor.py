@@ -126,6 +126,15 @@ def test_what_is_announced_is_known_from_now() -> None:
     assert statement.valid_from == AT
 
 
+@pytest.mark.parametrize("text", ["I'd hate to live in London.", "I'd buy a boat some day.", "I’d never go to Graz."])
+def test_what_somebody_would_do_is_no_fact(text: str) -> None:
+    assert learned(text) == []
+
+
+def test_what_somebody_had_done_is_one() -> None:
+    assert "Graz" in only("I'd lived in Graz for years.").name
+
+
 def test_only_users_are_sources() -> None:
     messages = [said("I suggest you move to Graz. I live in the cloud.", role="assistant"), said("Fine.")]
     assert RuleExtractor().extract(messages, {}) == []

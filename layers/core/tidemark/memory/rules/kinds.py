@@ -10,7 +10,9 @@ Kind = Literal["assertion", "question", "hypothetical", "command", "reported", "
 HYPOTHETICAL = re.compile(
     r"\b(?:if|would|wouldn't|could have|should have|might|maybe|perhaps|possibly|imagine|suppose|supposing|supposedly|unless|wish"
     r"|hypothetically|pretend|assuming"
-    r"|let's say|what about|as though|in case|not sure|unsure|wonder|wondering|apparently|allegedly|for example|e\.g)\b",
+    r"|let's say|what about|as though|in case|not sure|unsure|wonder|wondering|apparently|allegedly|for example|e\.g)\b"
+    # in front of these "'d" is "would", which "had" takes a participle of
+    r"|['’]d (?:really |also |never |always )?(?:hate|dislike|be|do|go|have|say|want|need|buy|move|live|work|take|give|see)\b",
     re.IGNORECASE,
 )
 # "would like to" tells a goal, "if" behind "see" or "check" stands in a request anyway.
