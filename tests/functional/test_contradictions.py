@@ -26,6 +26,17 @@ def test_two_tools_of_one_name_are_refused(ada: Client, model: ScriptedModel) ->
     assert model.asked == []
 
 
+@pytest.mark.parametrize("schema", ['{"title": "\\ud800"}', '{"items": ' * 300 + "1" + "}" * 300])
+def test_a_schema_that_no_model_can_be_sent_is_refused(ada: Client, model: ScriptedModel, schema: str) -> None:
+    tool = f'{{"name": "weather", "parameters": {schema}}}'
+    conversation = ada.conversation()
+    answer = ada.send("POST", f"/v1/conversations/{conversation}/messages", raw=f'{{"content": "Weather?", "tools": [{tool}]}}')
+    assert (answer.status, [one["path"] for one in answer.body["errors"]]) == (422, ["/tools/0/parameters"])
+    openai = f'{{"messages": [{{"role": "user", "content": "Weather?"}}], "tools": [{{"type": "function", "function": {tool}}}]}}'
+    assert ada.send("POST", "/v1/chat/completions", raw=openai).status == 422
+    assert (model.asked, ada.messages(conversation)) == ([], [])
+
+
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_completion_for_two_subjects_is_refused(aws: World, ada: Client, model: ScriptedModel, *, stored: bool) -> None:
     bob = aws.key(ada.caller.tenant_id, "bob")

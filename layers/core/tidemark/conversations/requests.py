@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic_core import to_json
 
 from tidemark.clock import Time
 from tidemark.requests import Body, Identifier, Number, Subject
@@ -51,10 +52,22 @@ class AttachmentBody(Body):
     text: Text
 
 
+def _whole(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Refuses what no model can be sent: half characters, and nesting that no encoder takes. Raises ValueError."""
+    try:
+        to_json(parameters)
+    except ValueError as exc:
+        raise ValueError("whole characters in JSON of a usual depth are expected") from exc
+    return parameters
+
+
+Parameters = Annotated[dict[str, Any], AfterValidator(_whole)]
+
+
 class ToolBody(Body):
     name: Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
     description: Annotated[str, StringConstraints(max_length=20_000)] = ""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
 
 
 def distinct_tools(tools: list[T]) -> list[T]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tidemark.conversations.completions import Completion
-from tidemark.conversations.requests import CompletionTurn, EarlierWords, Text, ToolBody, ToolResultBody, distinct_tools
+from tidemark.conversations.requests import CompletionTurn, EarlierWords, Parameters, Text, ToolBody, ToolResultBody, distinct_tools
 from tidemark.errors import InvalidError, MalformedError
 from tidemark.http import json_body
 from tidemark.http.idempotency import Proxy
@@ -60,7 +60,7 @@ class ChatMessage(Asked):
 class FunctionTool(Asked):
     name: Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
     description: Annotated[str, StringConstraints(max_length=20_000)] | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: Parameters | None = None
 
 
 class ChatTool(Asked):
