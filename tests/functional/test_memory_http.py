@@ -243,6 +243,28 @@ def test_the_graph_is_walked_from_seeds_at_a_time(ada: Client) -> None:
 
 
 # search and forgetting
+def test_a_deleted_statement_leaves_no_trace_at_the_names_in_it(ada: Client) -> None:
+    ada.post("/v1/memories/remember", {"text": "My dentist is Dr Quillfeather."})
+    assert ada.search("Who is my dentist?")["items"] != []
+    ada.post("/v1/memories/forget", {"query": "my dentist", "dry_run": False})
+    assert ada.search("Who is my dentist?")["items"] == []
+    ada.post("/v1/memories/remember", {"text": "My brother Tom works at Siemens."})
+    known = {one["name"]: one["id"] for one in ada.memories()}
+    statement = f"/v1/memories/entities/{known['Tom works at Siemens']}"
+    told = {"works_at"} & {one["relation_type"] for one in ada.walk("/v1/memories/relations")}
+    ada.delete(statement)
+    views = [
+        ada.walk("/v1/memories/relations"),
+        ada.get("/v1/memories/graph")["relations"],
+        ada.get(f"/v1/memories/entities/{known['Tom']}")["outgoing_relations"],
+        ada.search("Who is Tom?")["subgraph"]["relations"],
+    ]
+    assert told == {"works_at"}
+    assert [one for view in views for one in view if one["relation_type"] == "works_at"] == []
+    ada.post(f"{statement}/restore", {"version": 1})
+    assert [one["relation_type"] for one in ada.get(f"/v1/memories/entities/{known['Tom']}")["outgoing_relations"]] == ["works_at"]
+
+
 def test_what_is_remembered_is_found_at_once_and_forgotten_at_once(ada: Client) -> None:
     remembered = ada.post("/v1/memories/remember", {"text": "My door token is SMOKE-1."})
     assert remembered["confirmation"]

@@ -120,7 +120,9 @@ class EntityService:
         Raises NotFoundError, with `as_of` also where the entity did not hold then.
         """
         _, entity = self.find(caller, entity_id, include_expired=include_expired)
-        around = self._visible(caller.tenant_id, entity.scope, self._store.relations_at(caller.tenant_id, entity.scope, entity_id))
+        around = self._store.visible(
+            caller.tenant_id, entity.scope, self._store.relations_at(caller.tenant_id, entity.scope, entity_id), now()
+        )
         if as_of is not None:
             if not entity.holds(as_of):
                 raise NotFoundError
@@ -131,13 +133,6 @@ class EntityService:
             incoming_relations=[one.public() for one in around if one.target_entity_id == entity_id],
         )
         return view, entity_tag(entity)
-
-    def _visible(self, tenant_id: str, scope: Scope, relations: Sequence[StoredRelation]) -> list[StoredRelation]:
-        """Those of the relations whose ends both live."""
-        at = now()
-        ends = {end for one in relations for end in (one.source_entity_id, one.target_entity_id)}
-        living = {id for id, entity in self._store.many(tenant_id, scope, ends).items() if entity.alive(at)}
-        return [one for one in relations if {one.source_entity_id, one.target_entity_id} <= living]
 
     def put(self, caller: Caller, entity_id: str, body: EntityPut, if_match: str | None) -> StoredEntity:
         self._access.scope(caller)
@@ -174,7 +169,7 @@ class EntityService:
         relations: set[str] = set()
         for entity in entities:
             around = self._store.relations_at(tenant_id, entity.scope, entity.id)
-            relations |= {one.id for one in self._visible(tenant_id, entity.scope, around)}
+            relations |= {one.id for one in self._store.visible(tenant_id, entity.scope, around, now())}
         for entity in entities if not dry_run else ():
             writes = Writes(tenant_id, entity.scope, actor)
             writes.change(entity, "deleted", deleted_at=writes.at)
@@ -302,7 +297,7 @@ class EntityService:
         return [
             one
             for one in self._store.relations(view)
-            if {one.source_entity_id, one.target_entity_id} <= living
+            if one.rests_on <= living
             and (relation_type is None or one.relation_type == relation_type)
             and (entity_id is None or entity_id in (one.source_entity_id, one.target_entity_id))
         ]
@@ -310,7 +305,7 @@ class EntityService:
     def unrelate(self, caller: Caller, relation_id: str) -> Deleted:
         self._access.scope(caller)
         relation = self._store.find_relation(self._access.view(caller), relation_id)
-        if relation is None or not self._visible(caller.tenant_id, relation.scope, [relation]):
+        if relation is None or not self._store.visible(caller.tenant_id, relation.scope, [relation], now()):
             raise NotFoundError
         writes = Writes(caller.tenant_id, relation.scope, caller.actor)
         writes.remove_relation(relation)

@@ -48,7 +48,7 @@ def walk(seeds: Sequence[str], entities: Mapping[str, StoredEntity], edges: Edge
 
     def passable(relation: StoredRelation) -> bool:
         chosen = not bounds.relation_types or relation.relation_type in bounds.relation_types
-        return chosen and relation.holds(at) and relation.source_entity_id in entities and relation.target_entity_id in entities
+        return chosen and relation.holds(at) and relation.rests_on <= entities.keys()
 
     if seeds:
         reached, truncated = _reach(seeds, edges, bounds, passable)

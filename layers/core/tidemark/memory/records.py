@@ -108,6 +108,11 @@ class Relation(Record):
 class StoredRelation(Relation):
     statement_id: str | None = None  # the learned statement whose validity it shares
 
+    @property
+    def rests_on(self) -> set[str]:
+        """The entities without which it is not seen: its ends, and the statement that brought it."""
+        return {self.source_entity_id, self.target_entity_id, self.statement_id or self.source_entity_id}
+
     def holds(self, at: datetime) -> bool:
         return holds(self.valid_from, self.valid_to, at)
 

@@ -217,11 +217,12 @@ class MemorySearch:
         return [Hit(entities[one.candidate.id], one) for one in select(spoken_of, texts, limit)]
 
     def _still_named(self, tenant_id: str, ranked: Sequence[Ranked], entities: Mapping[str, StoredEntity], at: datetime) -> list[Ranked]:
-        """Without the names that only closed statements name. One of which nothing was ever said is found by its own name."""
+        """Without the names that only closed or deleted statements name. One of which nothing was ever said is found by its own name."""
 
         def silent(entity: StoredEntity) -> bool:
             relations = self._store.relations_at(tenant_id, entity.scope, entity.id)
-            return bool(relations) and not any(relation.holds(at) for relation in relations)
+            holding = [relation for relation in relations if relation.holds(at)]
+            return bool(relations) and not self._store.visible(tenant_id, entity.scope, holding, now())
 
         names = [entity for one in ranked if (entity := entities[one.candidate.id]).mention]
         closed = {entity.id for entity, gone in zip(names, side_by_side(silent, names), strict=True) if gone}
@@ -314,11 +315,11 @@ class MemorySearch:
             more = {one.id: one for found in side_by_side(around, sorted(frontier)) for one in found}
             frontier = {end for one in more.values() for end in (one.source_entity_id, one.target_entity_id)} - frontier - set(seeds)
             relations |= more
-        ends = {end for one in relations.values() for end in (one.source_entity_id, one.target_entity_id)}
+        needed = {id for one in relations.values() for id in one.rests_on}
         since = clock - timedelta(days=window_days) if window_days else None
         entities = {
             id: entity
-            for id, entity in self._store.many(tenant_id, scope, {*seeds, *ends}).items()
+            for id, entity in self._store.many(tenant_id, scope, {*seeds, *needed}).items()
             if entity.alive(clock) and (since is None or entity.updated_at >= since)
         }
         bounds = Bounds(max_depth=depth, direction=direction, as_of=as_of)

@@ -132,6 +132,12 @@ class MemoryStore:
         found = table.get_many([(pk, f"{keys.RELATIONS}{id}") for id in pointers])
         return sorted((item.read(StoredRelation) for item in found), key=lambda relation: relation.id)
 
+    def visible(self, tenant_id: str, scope: Scope, relations: Sequence[StoredRelation], at: datetime) -> list[StoredRelation]:
+        """Those of the relations of which all that they rest on lives."""
+        needed = {id for one in relations for id in one.rests_on}
+        living = {id for id, entity in self.many(tenant_id, scope, needed).items() if entity.alive(at)}
+        return [one for one in relations if one.rests_on <= living]
+
     def history(self, tenant_id: str, scope: Scope, entity_id: str) -> list[StoredVersion]:
         """Oldest first."""
         pk = keys.memory(tenant_id, scope.key)
