@@ -7,7 +7,7 @@ that was killed anywhere may simply run again.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 from tidemark.clock import iso
 from tidemark.memory import secrets
@@ -129,7 +129,6 @@ class _Work:
         self.relations: list[StoredRelation] = []
         self.closed: list[StoredEntity] = []
         self.created = 0
-        self.pointed: str | None = None  # what the pointer of the predicate named when the former statement was read
 
     @property
     def valid_from(self) -> datetime:
@@ -156,7 +155,7 @@ class _Work:
             valid_to = self._replace_former(valid_to)
         self.entity = self._restated() or self._statement_entity(valid_to)
         if statement.exclusive and valid_to is None:
-            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id, self.pointed)
+            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id, self._pointed[0])
         for link in statement.links:
             self._relate(link, self.entity)
 
@@ -262,11 +261,14 @@ class _Work:
         return USER if self.statement.subject is None else f"entity:{fold(self.statement.subject)}"
 
     # what a newer statement does to an older one
-    def _former(self) -> StoredEntity | None:
+    @cached_property
+    def _pointed(self) -> tuple[str | None, StoredEntity | None]:
+        """What the pointer of the predicate names, read once: what is decided by it is written only where it has not moved since."""
         exclusive = self.statement.exclusive
-        if exclusive is None:
-            return None
-        self.pointed, former = self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive)
+        return self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive) if exclusive else (None, None)
+
+    def _former(self) -> StoredEntity | None:
+        _, former = self._pointed
         return former if former is not None and former.deleted_at is None and former.valid_to is None else None
 
     def _replace_former(self, valid_to: datetime | None) -> datetime | None:
