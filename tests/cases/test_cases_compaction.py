@@ -21,16 +21,10 @@ from tidemark.storage.table import Key
 
 from tests.support.fast_moto import one_call_at_a_time
 from tests.support.models import HashEmbedder, ScriptedModel
+from tests.support.windows import compactions, small
 from tests.support.world import Client, World, use, world
 
 LOOK = [{"name": "look"}]
-
-
-def small(aws: World, client: Client, **config: Any) -> str:
-    """A conversation in a window of 4,000 tokens."""
-    body = {"name": "S", "context_compression_config": {"context_window": 4000, "tail_max_tokens": 300, **config}}
-    agent = aws.user(client.caller.tenant_id).post("/v1/agents", body)["id"]
-    return client.conversation(agent_id=agent)
 
 
 def bring(client: Client, conversation: str, texts: list[str]) -> list[str]:
@@ -41,10 +35,6 @@ def bring(client: Client, conversation: str, texts: list[str]) -> list[str]:
         messages = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(batch)]
         found += client.post(f"/v1/conversations/{conversation}/import", {"messages": messages})["message_ids"]
     return found
-
-
-def compactions(client: Client, conversation: str) -> list[Any]:
-    return client.walk(f"/v1/conversations/{conversation}/compactions")
 
 
 def well_formed(request: ModelRequest) -> bool:

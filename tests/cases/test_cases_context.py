@@ -14,6 +14,7 @@ from tidemark.tenancy.caller import Caller
 
 from tests.support.fast_moto import one_call_at_a_time
 from tests.support.models import HashEmbedder, ScriptedModel
+from tests.support.windows import compactions, small
 from tests.support.world import Client, World, use
 
 SUMMARY = "Record: the user compared harbours."
@@ -27,12 +28,6 @@ def model(aws: World) -> ScriptedModel:
     return scripted
 
 
-def small(aws: World, client: Client, **config: Any) -> str:
-    body = {"name": "S", "context_compression_config": {"context_window": 4000, "tail_max_tokens": 300, **config}}
-    agent = aws.user(client.caller.tenant_id).post("/v1/agents", body)["id"]
-    return client.conversation(agent_id=agent)
-
-
 def talk(client: Client, conversation: str, turns: int, words: str = "and what about the long pier of the harbour? " * 14) -> list[Any]:
     return [client.say(conversation, f"{number}: {words}") for number in range(turns)]
 
@@ -40,10 +35,6 @@ def talk(client: Client, conversation: str, turns: int, words: str = "and what a
 def speaking(client: Client) -> Caller:
     """The caller for a service itself: a resolver of Powertools keeps its request in its class, and serves no two threads."""
     return client.caller.model_copy(update={"external_subject_id": client.query["external_subject_id"]})
-
-
-def compactions(client: Client, conversation: str) -> list[Any]:
-    return client.walk(f"/v1/conversations/{conversation}/compactions")
 
 
 # G

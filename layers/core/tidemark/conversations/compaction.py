@@ -54,8 +54,13 @@ def weigh(setting: Setting, state: ConversationState, base: Base, compaction: St
         system=tokenizer.count(assembly.system_prompt(setting), factor) + tokenizer.MESSAGE_OVERHEAD,
         summary=assembly.summary_tokens(compaction, factor),
         tail=base.tokens - replaced + kept,
-        uncounted=state.uncounted if base.parent == state.head else 0,
+        uncounted=uncounted_at(state, base),
     )
+
+
+def uncounted_at(state: ConversationState, base: Base) -> int:
+    """What the provider counted beyond the tokenizer at the head; a turn that starts from an earlier message has no such figure."""
+    return state.uncounted if base.parent == state.head else 0
 
 
 class Compactor:

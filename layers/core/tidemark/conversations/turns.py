@@ -18,7 +18,7 @@ from tidemark.conversations import assembly
 from tidemark.conversations.access import ConversationAccess, Setting
 from tidemark.conversations.assembly import Parts, RecalledBlock
 from tidemark.conversations.budget import SAFETY_MARGIN, TRIGGER_RATIO, pressure_level
-from tidemark.conversations.compaction import Compactor, Outcome, weigh
+from tidemark.conversations.compaction import Compactor, Outcome, uncounted_at, weigh
 from tidemark.conversations.history import Base, History, Window, without_room
 from tidemark.conversations.model import (
     AnswerMetadata,
@@ -465,7 +465,7 @@ class TurnService:
         yield Event("delta", {"text": confirmation})
         answer = _Answer(
             draft=draft,
-            uncounted=state.uncounted if base.parent == state.head else 0,
+            uncounted=uncounted_at(state, base),
             usage=TokenUsage(input_tokens=sum(one.tokens for one in drafts), output_tokens=tokenizer.count(confirmation, factor)),
             model=setting.model.id,
             finish_reason="memory_confirmation",

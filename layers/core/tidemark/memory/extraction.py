@@ -286,10 +286,9 @@ class _Mark:
 
     def __init__(self, store: ConversationStore, state: ConversationState, messages: Sequence[StoredMessage]) -> None:
         self._store, self._first = store, state
-        whole = len(messages) < BATCH_MESSAGES
-        self._key = state.last_item_key if whole else item_key(messages[-1].id)
+        self._whole = len(messages) < BATCH_MESSAGES
+        self._key = state.last_item_key if self._whole else item_key(messages[-1].id)
         self._read = sum(message.role == "user" for message in messages) if messages else state.pending_turns
-        self._whole = whole
         self.more = False  # whether this was a full batch and more waits
 
     def moving(self) -> Also:

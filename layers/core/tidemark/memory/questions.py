@@ -40,7 +40,7 @@ def _unknown(text: str) -> bool:
     """Whether no word of a text is one. Only scripts whose words the vocabulary holds are judged."""
     letters = [character for character in text if character.isalpha()]
     if letters and all(CJK.match(character) for character in letters):
-        return _tokens(text) > RARE * len(text)
+        return tokenizer.count(text) > RARE * len(text)
     if not text.isascii():
         return False
     words = LATIN_WORD.findall(text)
@@ -48,9 +48,5 @@ def _unknown(text: str) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    tokens = _tokens(f" {word.lower()}")
+    tokens = tokenizer.count(f" {word.lower()}")
     return len(word) >= SHORTEST_WORD and (tokens == 1 or len(word) >= KNOWN * tokens)
-
-
-def _tokens(text: str) -> int:
-    return len(tokenizer.encoding().encode_ordinary(text))

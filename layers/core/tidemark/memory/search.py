@@ -221,8 +221,8 @@ class MemorySearch:
 
         def silent(entity: StoredEntity) -> bool:
             relations = self._store.relations_at(tenant_id, entity.scope, entity.id)
-            holding = [relation for relation in relations if relation.holds(at)]
-            return bool(relations) and not self._store.visible(tenant_id, entity.scope, holding, now())
+            current = [relation for relation in relations if relation.holds(at)]
+            return bool(relations) and not self._store.visible(tenant_id, entity.scope, current, now())
 
         names = [entity for one in ranked if (entity := entities[one.candidate.id]).mention]
         closed = {entity.id for entity, gone in zip(names, side_by_side(silent, names), strict=True) if gone}
