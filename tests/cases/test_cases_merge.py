@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.world import Client, World
 
 
@@ -73,6 +75,92 @@ def test_case_006_a_preference_in_other_words_is_one_memory(aws: World, ada: Cli
     remember(ada, "I hate espresso.")
     [now_holds] = [one for one in ada.memories(entity_type="preference") if "espresso" in one["name"] and one["valid_to"] is None]
     assert now_holds["polarity"] == "negative"
+
+
+SAME = (
+    ("I like espresso.", "Espresso is my favourite coffee."),
+    ("Espresso is my favourite coffee.", "I like espresso."),
+    ("I like espresso.", "My favourite coffee is espresso."),
+    ("I like espresso.", "Espresso is my favorite."),
+    ("I like espresso.", "I am a big espresso fan."),
+    ("I like dogs.", "I am a dog lover."),
+    ("I live in Rome.", "My home is in Rome."),
+    ("I live in Rome.", "I moved to Rome in May 2024."),
+    ("I work at Acme.", "My employer is Acme."),
+    ("I am allergic to peanuts.", "I have a severe peanut allergy."),
+    ("I have asthma.", "I suffer from asthma."),
+    ("I hate mushrooms.", "I can't stand mushrooms."),
+    ("I use Neovim.", "I switched to Neovim."),
+    ("我喜欢咖啡。", "咖啡是我最喜欢的饮料。"),
+    ("咖啡是我的最爱。", "我喜欢咖啡。"),
+    ("我住在上海。", "我家在上海。"),
+    ("我在阿里巴巴工作。", "我就职于阿里巴巴。"),
+    ("我对花生过敏。", "我有花生过敏症。"),
+)
+DIFFERENT = (
+    ("I like espresso.", "My favourite coffee is cappuccino."),
+    ("I like coffee.", "I like espresso."),
+    ("Espresso is my favourite.", "Jazz is my favourite."),
+    ("I play guitar.", "I teach guitar."),
+    ("I live in Rome.", "I work in Rome."),
+    ("I am allergic to peanuts.", "I am allergic to cats."),
+    ("Espresso is my favourite coffee.", "Ruth likes espresso."),
+    ("我喜欢咖啡。", "我最喜欢的饮料是茶。"),
+)
+
+
+def statements(client: Client) -> list[Any]:
+    """What is said, not what it names, and holds."""
+    return [one for one in client.memories() if one["subject"] and one["valid_to"] is None]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_case_006_a_paraphrase_is_one_memory(ada: Client, first: str, second: str) -> None:
+    remember(ada, first)
+    remember(ada, second)
+    [kept] = statements(ada)
+    assert [source["quote"] for source in kept["provenance"]] == [first, second]
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_case_006_what_is_not_the_same_stays_two(ada: Client, first: str, second: str) -> None:
+    remember(ada, first)
+    remember(ada, second)
+    assert len(statements(ada)) == 2
+
+
+@pytest.mark.parametrize(
+    "order", [("I like espresso.", "Espresso is my favourite coffee."), ("Espresso is my favourite coffee.", "I like espresso.")]
+)
+def test_case_006_another_favourite_leaves_the_liking(aws: World, ada: Client, order: tuple[str, str]) -> None:
+    for text in (*order, order[1]):
+        remember(ada, text)
+    [one] = statements(ada)
+    assert one["name"] == "likes espresso"
+    assert "favourite coffee is Espresso" in one["aliases"]
+    remember(ada, "My favourite coffee is cappuccino.")
+    holding = {held["name"]: held for held in statements(ada)}
+    assert set(holding) == {"likes espresso", "favourite coffee is cappuccino"}
+    liked = holding["likes espresso"]
+    assert liked["id"] == one["id"]
+    assert "favourite" not in str([liked["aliases"], liked["description"]])
+    [past] = [held for held in ada.memories() if held["name"] == "favourite coffee is Espresso"]
+    assert past["valid_to"] == holding["favourite coffee is cappuccino"]["valid_from"]
+    aws.index()
+    assert "espresso" not in current(ada, "What is my favourite coffee?").casefold().replace("likes espresso", "")
+
+    remember(ada, "I hate cappuccino.")
+    assert {held["name"] for held in statements(ada)} == {"likes espresso", "dislikes cappuccino"}
+    remember(ada, "Cappuccino is my favourite coffee.")
+    assert {held["name"].casefold() for held in statements(ada)} == {"likes espresso", "favourite coffee is cappuccino"}
+
+
+def test_case_006_a_restatement_with_an_earlier_beginning_moves_it(ada: Client) -> None:
+    remember(ada, "I live in Rome.")
+    remember(ada, "I moved to Rome in May 2024.")
+    [home] = statements(ada)
+    assert home["valid_from"].startswith("2024-05-01")
+    assert "moved to Rome in May 2024" in home["description"]
 
 
 def test_case_007_unrelated_facts_never_chain_through_a_third(ada: Client) -> None:

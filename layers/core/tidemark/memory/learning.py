@@ -12,9 +12,10 @@ from functools import cached_property, partial
 from tidemark.clock import iso
 from tidemark.memory import secrets
 from tidemark.memory.entities import retried
+from tidemark.memory.exclusive import FAVOURITE, is_of, liking, restates, same
 from tidemark.memory.model import EntityType, Link, Mention, SourceMessage, Statement
 from tidemark.memory.names import fold
-from tidemark.memory.records import PROVENANCE_KEPT, Provenance, StoredEntity, StoredRelation, Whose, joined
+from tidemark.memory.records import PROVENANCE_KEPT, Provenance, SaidAlong, StoredEntity, StoredRelation, Whose, joined
 from tidemark.memory.scope import Scope
 from tidemark.memory.store import Also, MemoryStore, Writes
 from tidemark.tenancy import usage
@@ -23,6 +24,7 @@ from tidemark.tenancy.model import MemorySettings
 
 USER = "user"  # the subject of the caller's own statements, as a part of keys
 RANK = {"low": 0, "medium": 1, "high": 2}
+ALIASES_KEPT = 20  # of further wordings
 SAID_AT = "said_at"  # the property of a fact whose start was stated: when it was said, which its valid_from does not tell
 
 
@@ -150,12 +152,12 @@ class _Work:
         if statement.ends:
             self._end()
             return
-        valid_to = statement.valid_to
-        if statement.exclusive:
-            valid_to = self._replace_former(valid_to)
-        self.entity = self._restated() or self._statement_entity(valid_to)
+        valid_to = self._replace_former(statement.valid_to)
+        self.entity = (None if valid_to else self._restated() or self._as_favourite()) or self._statement_entity(valid_to)
         if statement.exclusive and valid_to is None:
-            self.writes.point_exclusive(self._subject_key, statement.exclusive, self.entity.id, self._pointed[0])
+            self._point(statement.exclusive, self.entity, self._pointed[0])
+        if self._liking and valid_to is None and self._liked is None:
+            self._point(self._liking, self.entity, self._liking_pointed[0])
         for link in statement.links:
             self._relate(link, self.entity)
 
@@ -222,14 +224,68 @@ class _Work:
         )
 
     def _restated(self) -> StoredEntity | None:
-        """The preference that holds, said in other words: "really enjoys espresso" is a further name of "likes espresso"."""
+        """What holds already, said in other words: "really enjoys espresso" is a further name of "likes espresso"."""
         former = self._former()
-        if former is None or former.entity_type != "preference" or not _same(former, self.statement):
+        if former is None or not restates(told := self._told(former), self.statement):
             return None
-        if former.polarity != self.statement.polarity or fold(former.name) == fold(self.statement.name):
+        if is_of(former.exclusive, FAVOURITE) and former.exclusive != self.statement.exclusive:
+            return self._as_liking(former)
+        more: dict[str, object] = {"aliases": self._aliases(former, self.statement.name)}
+        if former.properties.keys() >= self.statement.properties.keys():
+            return self._seen_again(former, None, **more)
+        more["description"] = joined(former.description, self.statement.description)
+        properties = {**self.statement.properties, **former.properties}
+        if self._stated and _said_at(told) is None and told.valid_from is not None and self.valid_from < told.valid_from:
+            more["valid_from"], properties = self.valid_from, {**properties, **self._properties}
+        return self._seen_again(former, None, properties=properties, **more)
+
+    def _aliases(self, known: StoredEntity, name: str) -> list[str]:
+        return list(dict.fromkeys([*known.aliases, name]))[:ALIASES_KEPT]
+
+    def _as_favourite(self) -> StoredEntity | None:
+        """A favourite that is liked already is one memory with the liking: "favourite coffee is espresso" beside "likes espresso"."""
+        liked = self._liked
+        if liked is None or liked.exclusive != self._liking or liked.id in self.writes.entities:
             return None
-        aliases = list(dict.fromkeys([*former.aliases, self.statement.name]))
-        return self._seen_again(former, former.valid_to, aliases=aliases)
+        if self._along(liked):
+            return self._seen_again(liked, None)
+        said = SaidAlong(
+            exclusive=self.statement.exclusive or "",
+            value=self.statement.value,
+            name=self.statement.name,
+            description=self.statement.description,
+            properties=self._properties,
+            valid_from=self.valid_from,
+            provenance=[self.source],
+        )
+        return self._seen_again(
+            liked,
+            None,
+            favourites=[*liked.favourites, said],
+            aliases=self._aliases(liked, said.name),
+            description=joined(liked.description, said.description),
+        )
+
+    def _as_liking(self, favourite: StoredEntity) -> StoredEntity | None:
+        """The liking of what is a favourite already. The memory becomes that of the liking, which outlives the favourite."""
+        if self._living(favourite.entity_type, self.statement.name) is not None:
+            return None
+        said = SaidAlong.model_validate(favourite.model_dump(include=set(SaidAlong.model_fields)))
+        liked = self._seen_again(
+            favourite,
+            None,
+            name=self.statement.name,
+            exclusive=self.statement.exclusive,
+            value=self.statement.value,
+            favourites=[said],
+            aliases=self._aliases(favourite, favourite.name),
+            description=joined(favourite.description, self.statement.description),
+            properties=self._properties,
+        )
+        if liked is not favourite:
+            self.writes.release_name(favourite)
+            self.writes.claim_name(liked)
+        return liked
 
     def _seen_again(self, known: StoredEntity, valid_to: datetime | None, **more: object) -> StoredEntity:
         """The same statement from another message: its source is added; one that had been closed holds again."""
@@ -264,21 +320,50 @@ class _Work:
     @cached_property
     def _pointed(self) -> tuple[str | None, StoredEntity | None]:
         """What the pointer of the predicate names, read once: what is decided by it is written only where it has not moved since."""
-        exclusive = self.statement.exclusive
-        return self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, exclusive) if exclusive else (None, None)
+        return self._read_pointer(self.statement.exclusive)
+
+    @cached_property
+    def _liking(self) -> str | None:
+        return liking(self.statement)
+
+    @cached_property
+    def _liking_pointed(self) -> tuple[str | None, StoredEntity | None]:
+        return self._read_pointer(self._liking)
+
+    @property
+    def _liked(self) -> StoredEntity | None:
+        """What is known of the liking that this favourite implies, if it is one."""
+        liked = _open(self._liking_pointed[1])
+        return liked if liked is not None and liked.polarity == "positive" else None
+
+    def _read_pointer(self, predicate: str | None) -> tuple[str | None, StoredEntity | None]:
+        return self.store.exclusive(self.writes.tenant_id, self.writes.scope, self._subject_key, predicate) if predicate else (None, None)
+
+    def _point(self, predicate: str, entity: StoredEntity, seen: str | None) -> None:
+        self.writes.point_exclusive(self._subject_key, predicate, entity.id, seen)
 
     def _former(self) -> StoredEntity | None:
-        _, former = self._pointed
-        return former if former is not None and former.deleted_at is None and former.valid_to is None else None
+        return _open(self._pointed[1])
+
+    def _told(self, former: StoredEntity) -> StoredEntity:
+        """The former statement of this predicate as it was made: an entity may say it along with its own."""
+        said = self._along(former)
+        return former.model_copy(update=dict(said)) if said else former
+
+    def _along(self, former: StoredEntity) -> SaidAlong | None:
+        return next((one for one in former.favourites if one.exclusive == self.statement.exclusive), None)
 
     def _replace_former(self, valid_to: datetime | None) -> datetime | None:
         """Closes what this statement replaces; when it is itself the older one, the time at which it ended."""
-        former = self._former()
-        if former is None or _same(former, self.statement):
-            return valid_to
-        if self._older_than(former):
-            return max(former.valid_from, self.valid_from) if former.valid_from else valid_to
-        self._close(former, self.valid_from)
+        former, disliked = self._former(), _open(self._liking_pointed[1])
+        against = [former] if former is not None and not same(self._told(former), self.statement) else []
+        against += [disliked] if disliked is not None and disliked.polarity == "negative" else []
+        for one in against:
+            if self._older_than(one):
+                began = self._told(one).valid_from
+                return max(began, self.valid_from) if began else valid_to
+        for one in against:
+            self._close(one, self.valid_from)
         return valid_to
 
     def _older_than(self, former: StoredEntity) -> bool:
@@ -287,6 +372,7 @@ class _Work:
         Two stated starts tell it themselves. A start that nobody stated is only the time of a message and says nothing about when the
         fact began: then the statement that was said later is the newer one.
         """
+        former = self._told(former)
         if former.valid_from is None:
             return False
         said = _said_at(former)
@@ -299,10 +385,13 @@ class _Work:
         former = self._former()
         if former is None or self._older_than(former):
             return
-        if self.statement.value is None or _same(former, self.statement):
+        if self.statement.value is None or same(self._told(former), self.statement):
             self._close(former, self.statement.valid_to or self.valid_from)
 
     def _close(self, former: StoredEntity, at: datetime) -> None:
+        if said := self._along(former):
+            self._close_favourite(former, said, at)
+            return
         ended = max(at, former.valid_from) if former.valid_from else at
         self.closed.append(self.writes.change(former, "superseded", valid_to=ended))
         for relation in self.store.relations_at(self.writes.tenant_id, self.writes.scope, former.id):
@@ -310,6 +399,20 @@ class _Work:
                 self.writes.change_relation(relation, valid_to=ended)
         for relation in self._asserted_by(former):
             self.writes.change_relation(relation, valid_to=ended)
+
+    def _close_favourite(self, liked: StoredEntity, said: SaidAlong, at: datetime) -> None:
+        """What is no favourite any more is liked as before; the favourite that it was gets a memory of its own, which has ended."""
+        gone = said.description.split("\n")
+        changes: dict[str, object] = {
+            "favourites": [one for one in liked.favourites if one is not said],
+            "aliases": [alias for alias in liked.aliases if alias != said.name],
+            "description": "\n".join(line for line in liked.description.split("\n") if line not in gone),
+        }
+        self.closed.append(self.writes.change(liked, "updated", **changes))
+        if self._living(liked.entity_type, said.name) is None:
+            ended = max(at, said.valid_from) if said.valid_from else at
+            former = liked.model_copy(update={**dict(said), "favourites": [], "aliases": [], "valid_to": ended, "access_count": 0})
+            self.closed.append(self._create(former))
 
     def _asserted_by(self, former: StoredEntity) -> list[StoredRelation]:
         """Relations between other entities that the former statement brought along."""
@@ -370,8 +473,6 @@ def _said_at(entity: StoredEntity) -> datetime | None:
     return found if found is not None and found.tzinfo is not None else None
 
 
-def _same(former: StoredEntity, statement: Statement) -> bool:
-    """Whether both say the same value, in whatever written form."""
-    mine = statement.value or statement.name
-    theirs = former.value or former.name
-    return fold(mine) == fold(theirs)
+def _open(entity: StoredEntity | None) -> StoredEntity | None:
+    """The statement, if it holds without a known end."""
+    return entity if entity is not None and entity.deleted_at is None and entity.valid_to is None else None

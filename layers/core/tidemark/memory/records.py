@@ -64,12 +64,25 @@ class Entity(Record):
     updated_at: Time
 
 
+class SaidAlong(Record):
+    """A statement that an entity says along with its own, as it was made."""
+
+    exclusive: str
+    value: str | None
+    name: str
+    description: str
+    properties: dict[str, Any]
+    valid_from: Time | None
+    provenance: list[Provenance]
+
+
 class StoredEntity(Entity):
     """An entity with what only the service reads of it."""
 
     mention: bool = False  # only named by statements: found by search only while one of them holds
     exclusive: str | None = None  # the predicate of which its subject has one value at a time
     value: str | None = None
+    favourites: list[SaidAlong] = Field(default_factory=list)  # of a liking: what else the same thing is to its subject
     deleted_at: Time | None = None
 
     def alive(self, at: datetime, *, include_expired: bool = False) -> bool:

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tidemark.memory.dates import resolve
+from tidemark.memory.exclusive import FAVOURITE, SKILL, exclusive
+from tidemark.memory.exclusive import preference as preference_of
 from tidemark.memory.model import Mention, Polarity, SourceMessage
-from tidemark.memory.rules.draft import USER, Draft, Subject, exclusive
+from tidemark.memory.rules.draft import USER, Draft, Subject
 from tidemark.memory.rules.people import SINGLE_ROLES, ZH_KIN, People, role_of
 
 Found = tuple[Draft, Subject]
@@ -19,7 +21,7 @@ MARKER = re.compile(
 TRAIL = re.compile(r"[。.!！~～、，,；;\s]+$|(?:啊|呀|哦|啦|嘛|哈|哈哈)[。.!！~～\s]*$")
 # Adverbs that change nothing about what is said.
 ADVERB = re.compile(
-    r"^(?:现在|目前|一直|已经|最近|平时|真的|其实|也|都|还|就|只|非常|特别|超级?|很|最|比较|更|挺|有点|从小|常常|经常|总是|一般|通常|刚刚?|终于|仍然|依然|还是|今年|去年|上个?月"
+    r"^(?:现在|目前|一直|已经|最近|平时|真的|其实|也|都|还|就(?!职)|只|非常|特别|超级?|很|最|比较|更|挺|有点|从小|常常|经常|总是|一般|通常|刚刚?|终于|仍然|依然|还是|今年|去年|上个?月"
     r"|上周|昨天|今天|(?:\d{4}年|[去前今]年)?(?:\d{1,2}|十[一二]?|[一二三四五六七八九])月份?(?:\d{1,2}[日号])?|前天|上上?个?(?:周|星期|礼拜)[一二三四五六日天]?|\d{4}年)+"
 )
 SURNAMES = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘蒋蔡余杜叶程苏魏吕丁沈任姚卢傅钟"
@@ -38,9 +40,10 @@ KIN_IS = re.compile(
     rf"^我的?(?P<role>{ZH_KIN})(?:的名字)?(?:叫做?|名叫|是)(?P<name>[A-Za-z][\w·\s]*|[\u4e00-\u9fff·]{{2,4}})$"
     rf"|^(?P<name2>[A-Za-z][\w·]*|[\u4e00-\u9fff]{{2,3}})是我的?(?P<role2>{ZH_KIN})$"
 )
-FAVOURITE = re.compile(
+FAVOURED = re.compile(
     r"^(?:我|我们)?最(?P<verb>喜欢|爱|喜爱|常用)(?:吃|喝|看|听|玩|用)?的(?P<what>[^是，,]{1,12})(?:是|就是)(?P<value>.+)$"
-    r"|^我的最爱是(?P<value2>.+)$"
+    r"|^我的最爱是(?P<value2>.+)$|^(?P<value4>[^，,是]{1,20})(?:是|就是)我的最爱$"
+    r"|^(?P<value3>[^，,是]{1,20})(?:是|就是)(?:我|我们)最(?P<verb3>喜欢|爱|喜爱|常用)(?:吃|喝|看|听|玩|用)?的(?P<what3>[^是，,]{0,12})$"
 )
 ATTRIBUTE = re.compile(
     r"^(?P<what>[\u4e00-\u9fffA-Za-z]{0,12}(?:代号|名称|端口|地址|电话|号码|编号|预算|价格|日期|时间|期限|版本|负责人|域名|地点|状态|型号|房号|车牌|暗号))"
@@ -65,6 +68,7 @@ CONDITIONS = (
     r"糖尿病|哮喘|[高低]血压|癫痫|关节炎|抑郁症|焦虑症|偏头痛|失眠症?|湿疹|鼻炎|心脏病|贫血|痛风|近视|乳糖不耐受?|自闭症|多动症"
     r"|[\u4e00-\u9fff]{1,6}[病症炎]"
 )
+ALLERGY = re.compile(r"过敏症?$")
 MEASURE = r"[只条个辆台艘套匹头件把架部座间栋双对位盆棵]"
 ABSTRACT = re.compile(r"问题|想法|疑问|时间|办法|意见|建议|事情?|点|会议|机会|困难|感觉|兴趣|空|意思")
 
@@ -79,7 +83,12 @@ def preference(found: re.Match[str], clause: str) -> Draft | None:
     kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
     polarity: Polarity = "negative" if against else "positive"
     said = f"{found['no'] or ''}{found['v']}{thing}"
-    return Draft(said, "preference", "preference", polarity, exclusive=exclusive("preference", key), value=attitude, properties=kept)
+    return Draft(said, "preference", "preference", polarity, exclusive=preference_of(key), value=attitude, properties=kept)
+
+
+def liked(thing: str, phrase: str) -> Draft:
+    kept = {"object": thing, "attitude": "likes"}
+    return Draft(phrase, "preference", "preference", exclusive=preference_of(thing), value="喜欢", properties=kept)
 
 
 def home(found: re.Match[str], clause: str) -> Draft | None:
@@ -175,7 +184,7 @@ def skill(found: re.Match[str], clause: str) -> Draft | None:
         "skill",
         "skill",
         "negative" if lacks else "positive",
-        exclusive=exclusive("skill", thing),
+        exclusive=exclusive(SKILL, thing),
         value="no" if lacks else "yes",
         properties={"skill": thing},
     )
@@ -189,7 +198,7 @@ def health(found: re.Match[str], clause: str) -> Draft | None:
         category="health",
         importance="high",
         polarity="negative" if lacks else "positive",
-        exclusive=exclusive("health", thing),
+        exclusive=exclusive("health", f"{ALLERGY.sub('', thing)}过敏" if ALLERGY.search(clause) else thing),
         value="no" if lacks else "yes",
         properties={"health": thing},
     )
@@ -250,6 +259,8 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?:的名字)?(?:叫做?|名叫|的名字是|姓名是|名字是|名字叫){OBJECT}", own_name),
     _rule(r"(?:今年)?(?P<o>\d{1,3}|[一二三四五六七八九十]{1,3})岁了?", age),
     _rule(rf"{NO}(?P<v>住在|居住在|定居在?|搬到了?|搬去了?|搬家到了?|搬回了?|常住){OBJECT}", home),
+    _rule(rf"(?P<no>(?!))?(?P<v>家(?:住在?|在)){OBJECT}", home),
+    _rule(r"(?P<no>不再)?(?:就职|任职|供职|受雇)于(?P<o>[^，,]{1,30})", employer),
     _rule(rf"(?P<no>已经不|不再|不)在(?P<o>[^，,]{{1,30}}?){WORKS}了?", employer),
     _rule(
         rf"(?P<no>(?!))?在(?P<o>[^，,]{{1,30}}?)(?:{WORKS}(?:，?(?:当|做|担任)(?P<role>[^，,]+))?|(?:当|做"
@@ -337,11 +348,15 @@ def _after(clause: str, people: People) -> Subject | None:
 
 def _whole(clause: str, people: People) -> Iterator[Found]:
     """Clauses whose form is a whole: favourites, relatives' names, things and their names or values."""
-    favourite = FAVOURITE.match(clause)
+    favourite = FAVOURED.match(clause)
     if favourite:
-        what, value = favourite["what"] or "事物", favourite["value"] or favourite["value2"]
-        said = f"最{favourite['verb'] or '喜欢'}的{what}是{value}"
-        yield Draft(said, "preference", "preference", exclusive=exclusive("favourite", what), value=value, properties={what: value}), USER
+        what, verb = favourite["what"] or favourite["what3"], favourite["verb"] or favourite["verb3"] or "喜欢"
+        value = favourite["value"] or favourite["value2"] or favourite["value3"] or favourite["value4"]
+        said = f"最{verb}的{what or ''}是{value}"
+        if not what:  # of which kind was not said, so others of another kind may be favourites too
+            yield liked(value, said), USER
+            return
+        yield Draft(said, "preference", "preference", exclusive=exclusive(FAVOURITE, what), value=value, properties={what: value}), USER
         return
     kin = KIN_IS.match(clause)
     name = (kin["name"] or kin["name2"]).strip() if kin else ""
@@ -354,7 +369,7 @@ def _whole(clause: str, people: People) -> Iterator[Found]:
         yield Draft(clause, form="whole", category="attribute", exclusive=exclusive("attribute", what), value=value), USER
         return
     mine = MINE.match(clause)
-    if mine and not re.search(ZH_KIN, mine["what"]):
+    if mine and mine["what"] != "家" and not re.search(ZH_KIN, mine["what"]):
         yield from _thing(mine)
 
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 from tidemark.memory.dates import FUTURE, DateSpan, resolve
 from tidemark.memory.model import EntityType, Importance, Link, Mention, Polarity, RelationType, SourceMessage, Statement
-from tidemark.memory.names import fold
 
 NAME_LENGTH = 255
 # Whether the phrase goes on from its subject ("lives in Oslo"), belongs to it ("boat is called Marisol"), or is a sentence by itself.
@@ -43,10 +42,6 @@ class Subject:
 
 
 USER = Subject()
-
-
-def exclusive(kind: str, thing: str) -> str:
-    return f"{kind}:{fold(thing)}"
 
 
 def build(draft: Draft, subject: Subject, message: SourceMessage, quote: str, chinese: bool) -> Statement:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidemark.memory.dates import MONTHS, WEEKDAYS, resolve
+from tidemark.memory.exclusive import FAVOURITE, exclusive
 from tidemark.memory.model import Importance, Mention, Polarity, SourceMessage
 from tidemark.memory.rules import predicates
-from tidemark.memory.rules.draft import USER, Draft, Form, Subject, exclusive
+from tidemark.memory.rules.draft import USER, Draft, Form, Subject
 from tidemark.memory.rules.grammar import ADVERB, NEGATION, NO_MORE, PAST, VERBS, clauses, plain, third
 from tidemark.memory.rules.people import KIN, NAME, SINGLE_ROLES, People, role_of
 from tidemark.text import words
@@ -42,7 +43,7 @@ KIN_OF = re.compile(
     rf"^(?:(?i:the )?(?P<role>(?i:{KIN})) of (?P<who>{NAME})|(?P<who2>{NAME})'s (?P<role2>(?i:{KIN}))) is (?P<name>{NAME})$"
     rf"|^(?P<name2>{NAME}) is (?P<who3>{NAME})'s (?P<role3>(?i:{KIN}))$"
 )
-FAVOURITE = re.compile(
+FAVOURITE_FIRST = re.compile(
     rf"^(?:(?i:{POSS}|(?P<who>{NAME})'s)) (?i:(?:all[- ]time |absolute )?(?:favou?rite|fav)) (?P<what>.+?) (?:is|are"
     rf"|has always been|will always be) (?:the |now |still )?(?P<value>.+)$"
 )
@@ -131,6 +132,19 @@ MORE_NOW = re.compile(
 PARENT = re.compile(r"^(?P<role>Mum|Mom|Mummy|Mommy|Dad|Daddy|Grandma|Grandpa|Granny)(?= [a-z])")
 
 
+# What the predicate table knows as a verb.
+NOUN_IS = (
+    (re.compile(r"^my (?:current |present )?employer is (?=\S)", re.IGNORECASE), "I work for "),
+    (re.compile(r"^my home is (?=(?:in|at|near|on) )", re.IGNORECASE), "I live "),
+)
+
+
+def _as_verb(clause: str) -> str:
+    for noun, verb in NOUN_IS:
+        clause = noun.sub(verb, clause)
+    return clause
+
+
 def _written_out(text: str) -> str:
     """A sentence with the words that its second half leaves out."""
     text = CORRECTED.sub(r"\g<what> \g<is> \g<right>, not \g<wrong>", PARENT.sub(r"My \g<role>", text))
@@ -141,7 +155,7 @@ def _written_out(text: str) -> str:
 def drafts(sentence: str, message: SourceMessage, people: People) -> Iterator[Found]:
     """Everything that a sentence asserts, clause by clause."""
     greeted = bool(GREETED.match(sentence))
-    for clause in clauses(_written_out(plain(sentence))):
+    for clause in map(_as_verb, clauses(_written_out(plain(sentence)))):
         if not TO_YOU.search(clause) and not re.search(r"\bcannot wait\b", clause):
             yield from _clause(clause, message, people, greeted)
 
@@ -236,22 +250,22 @@ def _relative_of(found: re.Match[str]) -> Found:
 
 
 def _favourite(clause: str, message: SourceMessage, people: People, greeted: bool) -> Iterator[Found]:
-    found = FAVOURITE.match(clause) or FAVOURITE_LAST.match(clause)
+    found = FAVOURITE_FIRST.match(clause) or FAVOURITE_LAST.match(clause)
     if not found:
         return
     value = predicates.cut(found["value"])
-    what = (found["what"] or "thing").strip()
+    what = (found["what"] or "").strip(" .!")
     who = found.groupdict().get("who")
     subject = Subject(f"{who}'s", people.of_name(who), user=False) if who else USER
     if value.startswith(("not ", "no longer ")):
         value = value.split(" ", 1)[1].removeprefix("longer ")
         yield (
             Draft(
-                f"favourite {what} is not {value}",
+                f"favourite {what} is not {value}".replace("  ", " "),
                 "preference",
                 "preference",
                 "negative",
-                exclusive=exclusive("favourite", what),
+                exclusive=exclusive(FAVOURITE, what),
                 value=value,
                 ends=True,
                 form="possessive",
@@ -261,7 +275,10 @@ def _favourite(clause: str, message: SourceMessage, people: People, greeted: boo
         return
     spelled = re.search(r"favou?rite", clause, re.IGNORECASE)
     word = spelled[0].casefold() if spelled else "favourite"
-    key = exclusive("favourite", what.replace("color", "colour") if "colour" not in what else what)
+    if not what:  # of which kind was not said, so others of another kind may be favourites too
+        yield replace(predicates.liked(value), phrase=f"{word} is {value}", form="possessive"), subject
+        return
+    key = exclusive(FAVOURITE, what.replace("color", "colour") if "colour" not in what else what)
     yield (
         Draft(
             f"{word} {what} is {value}",

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from tidemark.memory.exclusive import SKILL, exclusive
+from tidemark.memory.exclusive import preference as preference_of
 from tidemark.memory.model import EntityType, Mention, Polarity
 from tidemark.memory.names import fold
-from tidemark.memory.rules.draft import Draft, exclusive
+from tidemark.memory.rules.draft import Draft
 from tidemark.memory.rules.grammar import third
 from tidemark.memory.rules.people import NAME
 from tidemark.text import words
@@ -49,7 +51,7 @@ CONDITIONS = (
     r"asthma|diabetes|epilepsy|arthritis|anxiety|depression|adhd|autism|migraines?|insomnia|hypertension|high blood pressure|low"
     r" blood pressure|celiac disease|coeliac disease|ibs|eczema|hay fever|tinnitus|a heart condition"
     r"|a bad (?:back|knee)|cancer|anaemia|anemia|sciatica|psoriasis|dyslexia|osteoporosis|glaucoma|a pacemaker|sleep apn(?:o)?ea|a"
-    r" slipped disc|(?:an? )?(?:\w+ )?allerg(?:y|ies)(?: to .+)?|(?:an? )?\w+ intolerance"
+    r" slipped disc|(?:an? )?(?:\w+ ){0,3}allerg(?:y|ies)(?: to .+)?|(?:an? )?(?:\w+ ){1,3}intolerance"
 )
 DIETS = (
     r"vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]free|gluten[- ]intolerant|celiac|coeliac|diabetic|pregnant"
@@ -119,11 +121,29 @@ def preference(found: re.Match[str], phrase: str, negative: bool) -> Draft | Non
         entity_type="preference",
         category="preference",
         polarity="negative" if against else "positive",
-        exclusive=exclusive("preference", thing),
+        exclusive=preference_of(thing),
         value="dislikes" if against else "likes",
         mention=Mention(name=name, entity_type="concept") if name and fold(name) == fold(thing) else None,
         relation="prefers" if name and not against else "related_to",
         properties=kept,
+    )
+
+
+def liked(thing: str) -> Draft:
+    """A thing that is liked, however it was said."""
+    kept = {"object": thing, "attitude": "likes"}
+    return Draft(f"likes {thing}", "preference", "preference", exclusive=preference_of(thing), value="likes", properties=kept)
+
+
+def lover(found: re.Match[str], phrase: str, negative: bool) -> Draft:
+    """ "am an espresso lover"."""
+    attitude: Polarity = "negative" if negative else "positive"
+    return replace(
+        liked(found["o"]),
+        phrase=_made(phrase, negative),
+        polarity=attitude,
+        value="dislikes" if negative else "likes",
+        properties={"object": found["o"], "attitude": "dislikes" if negative else "likes"},
     )
 
 
@@ -174,7 +194,7 @@ def diet(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
         "preference",
         "preference",
         "negative",
-        exclusive=exclusive("preference", thing),
+        exclusive=preference_of(thing),
         value="dislikes",
         properties={"object": thing, "attitude": "avoids"},
     )
@@ -310,7 +330,7 @@ def skill(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
         "skill",
         "skill",
         "negative" if negative else "positive",
-        exclusive=exclusive("skill", thing),
+        exclusive=exclusive(SKILL, thing),
         value="no" if negative else "yes",
         properties=kept,
     )
@@ -362,6 +382,20 @@ def goal(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     )
 
 
+AILMENT = re.compile(
+    r"(?:an? )?(?:(?:bad|severe|serious|strong|mild|slight|terrible) )*(?P<to>.+?) (?P<what>allerg|intoleran)(?:y|ies|ce|t)"
+    r"|(?:(?:an? )?(?:\w+ly )?)(?P<what2>allerg|intoleran)(?:y|ies|ic|ce|t) (?:to|of) (?P<to2>.+)"
+)
+
+
+def ailment(thing: str) -> str:
+    """One form for all that name the same: "allergic to peanuts", "a severe peanut allergy"."""
+    found = AILMENT.fullmatch(thing.casefold().replace("-", " "))
+    if not found:
+        return thing
+    return f"{found['what'] or found['what2']}: {(found['to'] or found['to2']).removesuffix('s')}"
+
+
 def condition(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
     thing = cut(found["o"])
     said = _made(phrase, negative)
@@ -371,7 +405,7 @@ def condition(found: re.Match[str], phrase: str, negative: bool) -> Draft | None
         category="health",
         importance="high",
         polarity="negative" if negative else "positive",
-        exclusive=exclusive("health", thing),
+        exclusive=exclusive("health", ailment(thing)),
         value="no" if negative else "yes",
         properties=kept,
     )
@@ -581,7 +615,12 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         ),
     ),
     _rule(
-        r"(?:am|is) an? (?P<o>(?:[\w-]+ ){0,3}(?:person|lover|enthusiast|fan|believer|owl|twin|parent|father|mother|dad|mum|mom"
+        r"(?:am|is) an? (?:(?:big|huge|great|real|true|avid|keen|passionate|massive|die-?hard) )*(?P<o>(?:[\w-]+ ){0,2}[\w-]+)"
+        r" (?:lover|enthusiast|fan|addict|aficionado)",
+        lover,
+    ),
+    _rule(
+        r"(?:am|is) an? (?P<o>(?:[\w-]+ ){0,3}(?:person|believer|owl|twin|parent|father|mother|dad|mum|mom"
         r"|widow|widower|immigrant|native|citizen|member|beginner|smoker|non-smoker|drinker|introvert"
         r"|extrovert|christian|muslim|buddhist|hindu|jew|atheist|veteran|survivor|owner|only child))",
         trait,
