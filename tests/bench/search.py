@@ -3,8 +3,9 @@
     python -m tests.bench search [DATA] [--url http://127.0.0.1:9200] [--rows 1000 10000] [--scopes 0] [--first N]
 
 Without --url an OpenSearch of its own is started. --scopes 1000 adds that many scopes of 100 rows each. DATA is as for locomo; without it
-only the time is measured. Two bare calls stand beside each search: `plain` is one msearch of the k-NN and the BM25 arm that answers ids,
-as one would write it first; `raw` are the very requests that our search makes, sent without our code.
+only the time is measured. Two bare calls stand beside each search, under the same filters: `plain` is one msearch of the k-NN and the BM25
+arm that answers ids, as one would write it first, and for the turns beside a second call that answers theirs; `raw` are the very requests
+that our search makes, sent without our code.
 """
 
 import argparse
@@ -13,9 +14,11 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import quantiles
 
@@ -27,7 +30,7 @@ from tidemark.search.documents import with_vectors
 from tidemark.search.embedded import EmbeddedIndex
 from tidemark.search.opensearch import OpenSearchIndex, Options
 from tidemark.search.opensearch_client import Endpoint, connect
-from tidemark.search.opensearch_question import Engine, Json, Question
+from tidemark.search.opensearch_question import Engine, Json, Question, place
 from tidemark.search.port import Document, Query, SearchIndex
 
 from infra.local import opensearch, processes
@@ -36,11 +39,11 @@ from tests.bench import locomo
 from tests.bench._graph import MessageGraph
 from tests.bench.index_speed import DIMENSION, direction, said, turn
 
-SEARCHES = 100
+SEARCHES = 200
 WARM_UP = 20
 BATCH = 500
 Took = dict[str, list[float]]
-PLAIN, RAW, RAW_BESIDE = "plain", "raw", "raw and the turns beside"
+ASKED: dict[str, Json] = {"": {}, " by speaker": {"speaker": "ann"}, " and the turns beside": {"neighbours": MESSAGE_NEIGHBOURS}}
 
 
 def main() -> None:
@@ -80,7 +83,7 @@ def _index(client: OpenSearch, model: str, dimension: int) -> Iterator[OpenSearc
     try:
         yield OpenSearchIndex(client, model, dimension, Options(prefix=prefix))
     finally:
-        client.indices.delete(index=f"{prefix}.*")
+        client.indices.delete(index=f"{prefix}.*", params={"request_timeout": 600})  # waits for its merges
 
 
 # Quality
@@ -116,7 +119,8 @@ def quality(client: OpenSearch, data: Path, first: int | None) -> None:
 
 def timing(client: OpenSearch, index: OpenSearchIndex, sizes: Sequence[int], scopes: int) -> None:
     chance = random.Random(0)
-    print("| rows | what | p50 ms | p95 ms | times plain p50 | p95 | times raw p50 | p95 |\n|---|---|---|---|---|---|---|---|")
+    print("| rows | what | p50 ms | p95 ms | times the same plain p50 | p95 | times the same raw p50 | p95 | times plain alone p50 | p95 |")
+    print("|---" * 10 + "|")
     for rows in sizes:
         _fill(client, index, (turn(chance, rows, number) for number in range(rows)))
         _report(f"{rows}", _measure(client, index, [str(rows)], chance))
@@ -142,37 +146,49 @@ def _fill(client: OpenSearch, index: OpenSearchIndex, documents: Iterator[Docume
             batch.clear()
     index.upsert(batch)
     client.indices.refresh(index=index.alias, params={"request_timeout": 600})  # merges a hundred thousand vectors
-    print(f"| {count} | bulk: {count / (time.perf_counter() - started):.0f} documents a second, made and written | | | | | | |")
+    speed = count / (time.perf_counter() - started)
+    print(f"| {count} | bulk: {speed:.0f} documents a second, made and written | | | | | | | | |", flush=True)
 
 
 def _measure(client: OpenSearch, index: OpenSearchIndex, scopes: Sequence[str], chance: random.Random) -> Took:
-    """All kinds of search in turn, so that what else the machine does meets all of them."""
+    """All kinds of search in turn, in another order each round, so that what else the machine does meets all of them; each with a question
+    of its own, because the engine would answer the statistics of one that it knows out of its cache."""
     took: Took = {}
+    ways = {"plain": partial(_plain, client, index), "raw": partial(_raw, client, index), "search": partial(_search, index)}
+    kinds = [(name + asked, way, fields) for name, way in ways.items() for asked, fields in ASKED.items()]
     for number in range(WARM_UP + SEARCHES):
-        text, vector, scope = said(chance, 6), direction(chance), chance.choice(scopes)
-        message = Query("bench", scope, "message", text, MESSAGE_CANDIDATES, vector)
-        beside, spoken = replace(message, neighbours=MESSAGE_NEIGHBOURS), replace(message, speaker="ann")
-        seconds = {
-            PLAIN: _once(_plain(client, index, message)),
-            RAW: _raw(client, index, message),
-            RAW_BESIDE: _raw(client, index, beside),
-            "search": _once(lambda query=message: index.search(query)),  # type: ignore[misc]
-            "search and the turns beside": _once(lambda query=beside: index.search(query)),  # type: ignore[misc]
-            "search by speaker": _once(lambda query=spoken: index.search(query)),  # type: ignore[misc]
-        }
-        if number >= WARM_UP:
-            for name, one in seconds.items():
-                took.setdefault(name, []).append(one)
-    return took
+        for name, way, fields in chance.sample(kinds, len(kinds)):
+            query = Query("bench", chance.choice(scopes), "message", said(chance, 6), MESSAGE_CANDIDATES, direction(chance), **fields)
+            seconds = way(query)
+            if number >= WARM_UP:
+                took.setdefault(name, []).append(seconds)
+    return {name: took[name] for name, _, _ in kinds}
 
 
-def _plain(client: OpenSearch, index: OpenSearchIndex, query: Query) -> Callable[[], object]:
-    """The hybrid search that one would write first: both arms with their filter, answering ids."""
+def _search(index: OpenSearchIndex, query: Query) -> float:
+    return _once(lambda: index.search(query))
+
+
+def _plain(client: OpenSearch, index: OpenSearchIndex, query: Query) -> float:
+    """Seconds of the hybrid search that one would write first: both arms with their filters, answering ids; then the ids beside."""
     question = Question(query, Engine("lucene"))
     nearest, lexical = question.searches()[:2]
-    answered = {"size": query.limit, "track_total_hits": False, "_source": ["id"]}
-    lines = _lines(index, question, [{"query": search["query"], **answered} for search in (nearest, lexical)])
-    return lambda: client.msearch(body=lines)
+    read = ["id", "conversation", "session", "position"] if query.neighbours else ["id"]
+    answered = {"track_total_hits": False, "_source": read}
+    first = _lines(index, question, [{"query": search["query"], "size": query.limit, **answered} for search in (nearest, lexical)])
+    started = time.perf_counter()
+    arms = client.msearch(body=first)["responses"]
+    if query.neighbours:
+        found = [[hit["_source"] for hit in arm["hits"]["hits"]] for arm in arms]
+        beside = _beside(chain(*(hits[: query.neighbours_of] for hits in found)), query.neighbours) - _beside(chain(*found), 0)
+        asked = {"bool": {"filter": [*lexical["query"]["bool"]["filter"], {"terms": {"place": list(beside)}}]}}
+        client.msearch(body=_lines(index, question, [{"query": asked, "size": len(beside), "track_total_hits": False, "_source": ["id"]}]))
+    return time.perf_counter() - started
+
+
+def _beside(hits: Iterable[Json], reach: int) -> set[str]:
+    steps = range(-reach, reach + 1)
+    return {place(hit["conversation"], hit["session"], hit["position"] + step) for hit in hits for step in steps}
 
 
 def _raw(client: OpenSearch, index: OpenSearchIndex, query: Query) -> float:
@@ -211,11 +227,13 @@ def _once(work: Callable[[], object]) -> float:
 
 
 def _report(rows: str, took: Took) -> None:
+    """Our searches against the bare calls of their own kind, and against the plainest of all."""
     cuts = {name: [1000 * cut for cut in quantiles(seconds, n=20)] for name, seconds in took.items()}
     for name, cut in cuts.items():
-        raw = cuts.get(RAW_BESIDE if "beside" in name else RAW)
-        ratios = [f"{cut[at] / bare[at]:.2f}" if bare else "" for bare in (cuts.get(PLAIN), raw) for at in (9, 18)]
-        print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {' | '.join(ratios)} |")
+        asked = name.removeprefix("search")
+        bare = (f"plain{asked}", f"raw{asked}", "plain") if asked in ASKED else ()
+        ratios = [f"{cut[at] / cuts[other][at]:.2f}" for other in bare for at in (9, 18)] or [""] * 6
+        print(f"| {rows} | {name} | {cut[9]:.1f} | {cut[18]:.1f} | {' | '.join(ratios)} |", flush=True)
 
 
 if __name__ == "__main__":
