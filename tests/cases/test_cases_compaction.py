@@ -15,7 +15,19 @@ from tidemark.clock import now
 from tidemark.conversations.requests import CompactBody
 from tidemark.models import tokenizer
 from tidemark.models.bedrock import BedrockModel, BedrockOptions
-from tidemark.models.ports import ModelMessage, ModelRequest, ModelResponse, TextDelta, ToolCall, complete
+from tidemark.models.ports import (
+    ModelContextTooLongError,
+    ModelError,
+    ModelMalformedError,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelThrottledError,
+    ModelUnavailableError,
+    TextDelta,
+    ToolCall,
+    complete,
+)
 from tidemark.storage.leases import held
 from tidemark.storage.table import Key
 
@@ -49,6 +61,113 @@ def well_formed(request: ModelRequest) -> bool:
             return False
         open_calls += [call.id for call in message.tool_calls]
     return not open_calls
+
+
+def look(client: Client, model: ScriptedModel, conversation: str, text: str, results: list[str], **arguments: Any) -> Any:
+    """One turn with one round of calls: its question, and the answers of the tool."""
+    asked = [ToolCall(id=f"{text[:4]}-{place}", name="look", arguments=arguments) for place in range(len(results))]
+    model.enqueue(asked)
+    client.say(conversation, text, tools=LOOK, memory="off")
+    answers = [{"tool_call_id": call.id, "content": content} for call, content in zip(asked, results, strict=True)]
+    return client.post(f"/v1/conversations/{conversation}/messages", {"tool_results": answers, "tools": LOOK, "memory": "off"})
+
+
+@pytest.mark.parametrize("tail", [0, 60, 110, 160, 210, 300])
+def test_case_099_wherever_the_tail_would_end_a_round_is_on_one_side_and_nothing_stands_twice(
+    aws: World, model: ScriptedModel, ada: Client, tail: int
+) -> None:
+    conversation = small(aws, ada, tail_max_tokens=tail)
+    for number in range(10):
+        look(
+            ada,
+            model,
+            conversation,
+            f"n{number}: look at the harbour " * 6,
+            [f"{number}.{place} a pier and boats " * 5 for place in range(3)],
+        )
+    told = ada.messages(conversation)
+    place = {one["id"]: number for number, one in enumerate(told)}
+    spans = [(place[one["from_message_id"]], place[one["to_message_id"]]) for one in compactions(ada, conversation)[::-1]]
+    assert spans
+    assert [first for first, _ in spans] == [0, *[last + 1 for _, last in spans[:-1]]]
+    assert not [last for _, last in spans if told[last + 1]["role"] == "tool"]
+    for request in model.of("turn"):
+        assert well_formed(request)
+        words = [message.content for message in request.messages if message.role in ("user", "tool")]
+        assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize(("results", "tail"), [(1, 60), (4, 60), (4, 45)])
+def test_case_100_a_limit_that_ends_behind_the_call_leaves_its_output_out(
+    aws: World, model: ScriptedModel, ada: Client, results: int, tail: int
+) -> None:
+    conversation = small(aws, ada, tail_max_tokens=tail)
+    ada.patch(f"/v1/conversations/{conversation}/context/preferences", {"keep_user_chars": 0})
+    answer = look(ada, model, conversation, "Look at the harbour.", ["a pier"] * results, where="the long pier " * (360 // results))
+    ada.say(conversation, "And now? " * 200, memory="off")
+    [record] = compactions(ada, conversation)
+    assert record["replaced_count"] == 2 + results
+    assert [message.content for message in model.of("turn")[-1].messages] == [answer["message"]["content"], "And now? " * 200]
+
+
+class Reasoning(ScriptedModel):
+    """Says what it is about to do beside its calls."""
+
+    def stream(self, request: ModelRequest) -> Iterator[TextDelta | ModelResponse]:
+        *_, response = super().stream(request)
+        assert isinstance(response, ModelResponse)
+        text = f"Let me look with {response.tool_calls[0].id}." if response.tool_calls else response.text
+        yield TextDelta(text=text)
+        yield response.model_copy(update={"text": text})
+
+
+def test_case_101_in_a_turn_with_open_rounds_the_tail_starts_before_its_calls_and_their_reasons(aws: World, ada: Client) -> None:
+    model = Reasoning("Noted.")
+    use(aws.patch, "model", model)
+    conversation = small(aws, ada, tail_max_tokens=0)
+    bring(ada, conversation, [f"{number}: the long pier of the harbour " * 10 for number in range(16)])
+    model.enqueue([ToolCall(id="a", name="look")], [ToolCall(id="b", name="look")])
+    ada.say(conversation, "Look twice.", tools=LOOK, memory="off")
+    for name in ("a", "b"):
+        body = {"tool_results": [{"tool_call_id": name, "content": f"{name} shows the pier " * 50}], "tools": LOOK, "memory": "off"}
+        ada.post(f"/v1/conversations/{conversation}/messages", body)
+    [record] = compactions(ada, conversation)
+    ids = [one["id"] for one in ada.messages(conversation)]
+    assert ids.index(record["to_message_id"]) < 16
+    assert not [request for request in model.of("summary") if "Look twice." in str(request) or "Let me look" in str(request)]
+    last = model.of("turn")[-1]
+    assert last.summary is not None
+    told = [message.content for message in last.messages][-5:]
+    assert told == ["Look twice.", "Let me look with a.", "a shows the pier " * 50, "Let me look with b.", "b shows the pier " * 50]
+    assert well_formed(last)
+
+
+FAILURES = [ModelUnavailableError(), ModelThrottledError(), ModelContextTooLongError(), ModelMalformedError("no JSON"), "", "  "]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=repr)
+def test_case_113_a_summary_that_fails_is_tried_three_times_a_turn_and_its_error_enters_nothing(
+    aws: World, model: ScriptedModel, ada: Client, failure: ModelError | str
+) -> None:
+    aws.patch.setattr("tidemark.conversations.summary.PAUSE_SECONDS", 0.0)
+    conversation = small(aws, ada, context_window=8000)
+    path = f"/v1/conversations/{conversation}/context"
+    ada.patch(f"{path}/preferences", {"autocompact_pct": 0.5})
+    while (before := ada.get(path))["total_tokens"] < before["trigger_budget"]:
+        bring(ada, conversation, ["the long pier of the harbour " * 10])
+    for number in range(3):
+        model.enqueue(*[failure] * 3, purpose="summary")
+        assert ada.say(conversation, f"turn {number}", memory="off")["metadata"]["compacted"] is False
+    assert len(model.of("summary")) == 9
+    model.enqueue("Record: harbours.", purpose="summary")
+    assert ada.say(conversation, "and now?", memory="off")["metadata"]["compacted"] is True
+    told = ada.messages(conversation)
+    notices = {one["content"] for one in told if one["role"] == "notice"}
+    assert [one["tokens"] for one in told if one["role"] == "notice"] == [0] * 3
+    assert not [request for request in model.asked if any(notice in str(request) for notice in notices)]
+    said = [message for request in model.of("turn") for message in request.messages if message.role == "assistant"]
+    assert {message.content for message in said} <= {"Understood."}
+    assert ada.get(path)["total_tokens"] < before["trigger_budget"]
 
 
 rounds = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 60), st.booleans()), min_size=6, max_size=16)
@@ -172,6 +291,31 @@ def test_case_114_one_message_over_the_window_is_summarised_in_parts(aws: World,
     ada.say(conversation, "Shall we go on?", memory="off")
     read = "".join(message.content for request in model.of("summary") for message in request.messages)
     assert long in read
+
+
+@pytest.mark.parametrize("keep", [0, 2000])
+def test_case_118_the_summary_stands_before_the_tail_and_covers_what_lies_before_it(
+    aws: World, model: ScriptedModel, ada: Client, keep: int
+) -> None:
+    conversation = small(aws, ada)
+    ada.patch(f"/v1/conversations/{conversation}/context/preferences", {"keep_user_chars": keep})
+    model.enqueue(*[f"Record {number}." for number in range(9)], purpose="summary")
+    for number in range(25):
+        ada.say(conversation, f"{number}: " + "and the long pier of the harbour " * 12, memory="off")
+    ids = [one["id"] for one in ada.messages(conversation)]
+    newest = compactions(ada, conversation)[0]
+    covered, behind = ids[: (end := ids.index(newest["to_message_id"]) + 1)], ids[end:]
+    frame = ada.walk(f"/v1/conversations/{conversation}/context/frames")[0]
+    stood = [item for item in frame["items"] if item["kind"] in ("summary", "message")]
+    assert [item["kind"] for item in stood] == ["summary", *["message"] * (len(stood) - 1)]
+    assert stood[0]["source_id"] == newest["id"]
+    kept = [item["source_id"] for item in stood if item["reason"] == "kept_user_words"]
+    assert bool(kept) == bool(keep)
+    assert set(kept) <= set(covered)
+    assert [item["source_id"] for item in stood[1 + len(kept) :]] == behind[:-1]  # the answer came after
+    request = model.of("turn")[-1]
+    assert newest["summary"] in (request.summary or "")
+    assert newest["summary"] not in str(request.messages) + request.system
 
 
 def test_case_119_signed_reasoning_is_dropped_whole_and_never_edited() -> None:

@@ -8,14 +8,16 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import boto3
 import pytest
 from samcli.yamlhelper import yaml_parse  # type: ignore[import-untyped]
 from tidemark import bootstrap, clock
 from tidemark.errors import ConflictError, NotFoundError
+from tidemark.models.ports import ToolCall
 
 from tests.support.fast_moto import one_call_at_a_time
 from tests.support.models import ScriptedModel
-from tests.support.world import ROOT, Client, World, new_process
+from tests.support.world import ROOT, TABLE, Client, World, new_process
 
 SECRET = "heliotrope"
 
@@ -111,13 +113,40 @@ def test_case_063_a_restricted_base_answers_from_itself_only(aws: World, ada: Cl
     assert ada.search("code word")["abstained"] is True
 
 
-def test_case_066_and_069_every_arm_stays_in_its_scope(aws: World, ada: Client, bob: Client) -> None:
+def test_case_066_every_arm_stays_in_its_scope(aws: World, ada: Client, bob: Client) -> None:
     remember(ada, "I live in Bergen.")
     remember(bob, "I live in Lisbon.")
     ada.say(ada.conversation(), "Bergen is rainy.")
     aws.index()
     for query in ("Where do I live?", "Bergen", "I live in Bergen."):
         assert "Bergen" not in str(bob.search(query, sources=["memories", "messages"]))
+
+
+def test_case_069_a_question_of_one_user_is_answered_from_that_user_s_memory(
+    aws: World, ada: Client, bob: Client, model: ScriptedModel
+) -> None:
+    homes = {"ada": (ada, "Bergen"), "bob": (bob, "Lisbon")}
+    for client, home in homes.values():
+        remember(client, f"I live in {home}.")
+        client.say(client.conversation(), f"It rains in {home} where I live.")
+    aws.index()
+    question = "Where do I live?"
+    for name, (client, home) in homes.items():
+        conversation = client.conversation()
+        completion = {"model": "any", "user": name, "messages": [{"role": "user", "content": question}]}
+        client.say(conversation, question)
+        client.post("/v1/chat/completions", completion)
+        told = [
+            client.search(question, sources=["memories", "messages"]),
+            client.memories(q="live"),
+            client.post("/v1/memories/forget", {"query": question}),
+            client.get("/v1/search/sessions", q="rains", conversation_id=conversation, scope="global", user_intent="compare"),
+            aws.key(client.caller.tenant_id, external_subject_id=name).tool("search_memory", query=question).body,
+            *[request.memory for request in model.of("turn")[-2:]],
+        ]
+        [other] = {home for _, home in homes.values()} - {home}
+        for one in told:
+            assert (home in str(one), other in str(one)) == (True, False), one
 
 
 def test_case_071_a_warm_worker_keeps_nothing_of_a_request(aws: World, ada: Client, bob: Client) -> None:
@@ -242,16 +271,125 @@ def test_case_080_an_answer_that_told_a_forgotten_fact_does_not_bring_it_back(aw
     assert SECRET not in answered(ada)
 
 
-def test_case_077_and_083_shared_entities_survive_and_edges_go(aws: World, ada: Client) -> None:
-    remember(ada, "My colleague Petra works at Acme.")
-    remember(ada, "My colleague Olaf works at Acme.")
-    facts = [one for one in ada.memories() if "Petra" in one["name"] and one["entity_type"] == "fact"]
-    for one in facts or [one for one in ada.memories() if one["name"] == "Petra"]:
-        ada.delete(f"/v1/memories/entities/{one['id']}")
-    assert any(one["name"] == "Acme" for one in ada.memories())
-    living = {one["id"] for one in ada.memories()}
-    for relation in ada.walk("/v1/memories/relations"):
-        assert {relation["source_entity_id"], relation["target_entity_id"]} <= living
+def test_case_077_after_an_erasure_nothing_is_readable(aws: World, ada: Client) -> None:
+    """The buffer of messages neither."""
+    conversation = ada.conversation()
+    ada.say(conversation, f"Remember this: the code word is {SECRET}.")
+    aws.index()
+    assert ada.delete("/v1/subjects/ada")["state"] == "completed"
+    for path in ("", "/messages", "/summary", "/context/frames"):
+        assert ada.refused("GET", f"/v1/conversations/{conversation}{path}") == (404, "not_found")
+    assert SECRET not in everything(ada) + str(ada.search(SECRET, sources=["messages"])) + answered(ada)
+    assert SECRET not in ada.get("/v1/subjects/ada/export")
+    assert SECRET not in json.dumps(aws.items(), default=str)
+
+
+def forget(client: Client, words: str) -> list[str]:
+    """Deletes the statements that have the words; their ids."""
+    ids = [one["id"] for one in client.memories(q=words) if one["entity_type"] == "fact"]
+    assert ids
+    client.post("/v1/memories/entities/batch-delete", {"ids": ids})
+    return ids
+
+
+def edges(client: Client) -> list[tuple[str, str]]:
+    """Every edge that a caller sees anywhere, as the names of its ends; each end is a memory that the caller sees too."""
+    names = {one["id"]: one["name"] for one in client.memories()}
+    views = [client.get(f"/v1/memories/entities/{id}") for id in names]
+    graph, found = client.get("/v1/memories/graph"), client.search("Who works at Acme?")["subgraph"]
+    assert {one["id"] for one in graph["entities"]} == set(names)
+    listed = client.walk("/v1/memories/relations")
+    drawn = [*graph["relations"], *found["relations"], *(one for view in views for one in view["outgoing_relations"])]
+    assert {one["id"] for one in drawn} <= {one["id"] for one in listed}
+    return sorted((names[one["source_entity_id"]], names[one["target_entity_id"]]) for one in listed)
+
+
+def test_case_083_a_deletion_takes_its_edges_along_and_leaves_what_others_hold(aws: World, ada: Client) -> None:
+    for name in ("Petra", "Olaf"):
+        remember(ada, f"My colleague {name} works at Acme.")
+    aws.index()
+    assert edges(ada) == [("Olaf", "Acme"), ("Petra", "Acme"), ("colleague is Olaf", "Olaf"), ("colleague is Petra", "Petra")]
+    gone = forget(ada, "Petra")
+    for _ in range(2):  # before the stream was read, and behind it
+        assert edges(ada) == [("Olaf", "Acme"), ("colleague is Olaf", "Olaf")]
+        aws.index()
+    items: Any = boto3.resource("dynamodb").Table(TABLE)
+    for item in aws.items():
+        if item["sk"] in {f"e#{id}" for id in gone}:
+            items.delete_item(Key={"pk": item["pk"], "sk": item["sk"]})  # as TTL does in the end
+    aws.clock.forward(days=31)
+    aws.index()
+    assert edges(ada) == [("Olaf", "Acme"), ("colleague is Olaf", "Olaf")]
+    stored = [json.loads(item["data"]) for item in aws.items() if item.get("kind") == "relation"]
+    assert not [one for one in stored if {one["source_entity_id"], one["target_entity_id"], one["statement_id"]} & set(gone)]
+    assert not [item["sk"] for item in aws.items() for id in gone if id in item["sk"]]
+
+
+def test_case_083_an_edge_that_is_told_again_comes_back(aws: World, ada: Client) -> None:
+    remember(ada, "Olaf works at Acme.")
+    remember(ada, "My colleague is Petra.")
+    others = [("Olaf", "Acme"), ("colleague is Petra", "Petra")]  # by which both ends of the edge stay
+    for _ in range(2):
+        remember(ada, "Petra works at Acme.")
+        aws.index()
+        assert edges(ada) == sorted([*others, ("Petra", "Acme")])
+        forget(ada, "Petra works")
+        assert edges(ada) == others
+
+
+@pytest.mark.parametrize("way", ["tool", "query", "ids"])
+def test_case_085_what_was_derived_from_a_deleted_fact_goes_with_it(aws: World, ada: Client, model: ScriptedModel, way: str) -> None:
+    remember(ada, "My sister is Ingrid.")
+    remember(ada, "Olaf works at Acme.")
+    aws.index()
+    [fact] = [one for one in ada.memories(q="sister") if one["entity_type"] == "fact"]
+    assert "Ingrid" in {one["name"] for one in ada.memories()}
+    question = "Who is my sister?"
+    if way == "tool":
+        ada.tool("forget", query=question, dry_run=False)
+    else:
+        chosen: dict[str, Any] = {"query": question} if way == "query" else {"ids": [fact["id"]]}
+        ada.post("/v1/memories/forget", chosen | {"dry_run": False})
+    for _ in range(2):
+        surfaces = [ada.memories(), ada.walk("/v1/memories/relations"), ada.get("/v1/memories/graph"), ada.search(question)]
+        assert "Ingrid" not in str(surfaces)
+        ada.say(ada.conversation(), question)
+        assert "Ingrid" not in str(model.of("turn")[-1].memory)
+        aws.index()
+    assert {"Olaf", "Acme"} <= {one["name"] for one in ada.memories()}
+    ada.post(f"/v1/memories/entities/{fact['id']}/restore", {"version": 1})
+    assert {"Ingrid", "sister is Ingrid"} <= {one["name"] for one in ada.memories()}
+    assert [one["target_entity_id"] for one in ada.get(f"/v1/memories/entities/{fact['id']}")["outgoing_relations"]]
+
+
+def test_case_085_what_others_name_too_keeps_no_word_of_a_deleted_fact(aws: World, ada: Client) -> None:
+    remember(ada, "My sister is Ingrid.")
+    remember(ada, "Ingrid works at Acme.")
+    remember(ada, "Olaf works at Acme.")
+    forget(ada, "sister")
+    assert "sister" not in everything(ada)
+    assert edges(ada) == [("Ingrid", "Acme"), ("Olaf", "Acme")]
+    forget(ada, "Ingrid works")
+    assert "Ingrid" not in everything(ada)
+    assert edges(ada) == [("Olaf", "Acme")]
+    [acme] = [one for one in ada.memories() if one["name"] == "Acme"]
+    assert [one["quote"] for one in acme["provenance"]] == ["Olaf works at Acme."]
+
+
+def test_case_085_what_somebody_wrote_stays(ada: Client) -> None:
+    remember(ada, "My sister is Ingrid.")
+    body = {"name": "Ingrid", "entity_type": "person", "description": "A dentist."}
+    assert ada.send("POST", "/v1/memories/entities", body).status == 200
+    forget(ada, "sister is")
+    [ingrid] = ada.memories()
+    assert "A dentist." in ingrid["description"]
+
+
+def test_case_085_a_deleted_name_takes_no_other_one_along(ada: Client) -> None:
+    remember(ada, "Ingrid works at Acme.")
+    [ingrid] = [one for one in ada.memories() if one["name"] == "Ingrid"]
+    ada.delete(f"/v1/memories/entities/{ingrid['id']}")
+    assert {one["name"] for one in ada.memories()} == {"Acme", "Ingrid works at Acme"}
 
 
 def test_case_087_forgetting_what_is_not_there_says_so(ada: Client) -> None:
@@ -275,13 +413,80 @@ def test_case_091_every_event_of_a_history_has_actor_time_and_values(ada: Client
 
 
 # F
-def test_case_093_and_094_expiry_is_checked_on_every_read(aws: World, ada: Client) -> None:
+def test_case_093_expiry_is_checked_on_every_read(aws: World, ada: Client) -> None:
     made = ada.post("/v1/memories/entities", {"name": f"voucher {SECRET}", "entity_type": "concept", "expires_at": "2999-01-01T00:00:00Z"})
     aws.index()
     assert SECRET in str(ada.search(f"voucher {SECRET}")["items"])
     aws.clock.forward(days=400_000)
     assert SECRET not in everything(ada)
     assert ada.refused("GET", f"/v1/memories/entities/{made['id']}") == (404, "not_found")
+
+
+def test_case_094_an_expired_memory_is_nowhere(aws: World, model: ScriptedModel) -> None:
+    aws.patch.setenv("TIDEMARK_MODEL_PROVIDER", "openai_compatible")  # whose models get the agent's own tools
+    aws.patch.setenv("TIDEMARK_MODEL_BASE_URL", "http://model.invalid/v1")
+    new_process()
+    tenant = aws.tenant()
+    ada = aws.key(tenant, "ada", scopes=("chat", "memory:read", "memory:write"))
+    body = {"name": f"voucher {SECRET}", "entity_type": "concept", "expires_at": "2999-01-01T00:00:00Z"}
+    made = ada.post("/v1/memories/entities", body)["id"]
+    shop = ada.post("/v1/memories/entities", {"name": "shop", "entity_type": "concept"})["id"]
+    ada.post("/v1/memories/relations", {"source_entity_id": shop, "target_entity_id": made, "relation_type": "related_to"})
+    aws.index()
+    path, question = f"/v1/memories/entities/{made}", f"Where is the voucher {SECRET}?"
+
+    def seen() -> list[bool]:
+        """On which surfaces the memory stands."""
+        arguments: dict[str, dict[str, Any]] = {"search_memory": {"query": question}, "get_memory_subgraph": {"entities": ["shop"]}}
+        model.enqueue([ToolCall(id=name, name=name, arguments=given) for name, given in arguments.items()], "Here.")
+        ada.say(ada.conversation(), question)
+        first, second = model.of("turn")[-2:]
+        keeper = aws.user(tenant)
+        surfaces = [
+            ada.send("GET", path).body,
+            ada.send("GET", f"{path}/history").body,
+            ada.get(f"/v1/memories/entities/{shop}"),
+            ada.memories(),
+            ada.memories(q=SECRET),
+            ada.memories(include_expired="true"),
+            ada.walk("/v1/memories/relations"),
+            ada.get("/v1/memories/graph"),
+            ada.get("/v1/memories/graph", entity_ids=shop, as_of="2998-01-01T00:00:00Z"),
+            ada.send("GET", "/v1/memories/graph", entity_ids=made).body,
+            ada.search(question)["items"],
+            ada.search(question, as_of="2998-01-01T00:00:00Z")["items"],
+            ada.search("shop")["subgraph"],
+            ada.post("/v1/memories/forget", {"query": question})["candidates"],
+            ada.post("/v1/memories/forget", {"ids": [made]})["candidates"],
+            ada.post("/v1/memories/entities/batch-delete", {"ids": [shop, made], "dry_run": True})["deleted"] == 2 and made,
+            first.memory,
+            *(message.content for message in second.messages if message.role == "tool"),
+            *(ada.tool(name, **given).body["result"]["structuredContent"] for name, given in arguments.items()),
+            keeper.get(f"/v1/tenants/{tenant}/memories"),
+            keeper.get(f"/v1/tenants/{tenant}/memories/graph"),
+        ]
+        return [made in str(one) or SECRET in str(one) for one in surfaces]
+
+    assert all(seen())
+    aws.clock.forward(days=400_000)
+    assert not any(seen())
+    assert SECRET not in everything(ada)
+    relation = {"source_entity_id": shop, "target_entity_id": made, "relation_type": "knows"}
+    assert ada.refused("POST", "/v1/memories/relations", relation) == (422, "entity_not_found")
+    assert ada.refused("POST", f"{path}/restore", {"version": 1}) == (404, "not_found")
+    assert ada.refused("PUT", path, {"expires_at": None}) == (404, "not_found")
+    assert ada.post("/v1/memories/entities", {**body, "expires_at": None})["id"] != made
+
+
+def test_case_094_an_export_tells_what_is_stored_and_that_it_expired(aws: World, ada: Client) -> None:
+    """To administrators, until DynamoDB drops it: a person may see all that is kept."""
+    body = {"name": f"voucher {SECRET}", "entity_type": "concept", "expires_at": "2999-01-01T00:00:00Z"}
+    ada.post("/v1/memories/entities", body)
+    aws.clock.forward(days=400_000)
+    lines = [json.loads(line) for line in ada.get("/v1/subjects/ada/export").splitlines()]
+    [told] = [line["data"] for line in lines if line["type"] == "entity"]
+    assert (told["name"], told["expires_at"]) == (body["name"], "2999-01-01T00:00:00.000Z")
+    assert aws.key(ada.caller.tenant_id, "ada", scopes=("memory:read",)).refused("GET", "/v1/subjects/ada/export")[0] == 403
 
 
 def test_case_096_a_partial_change_keeps_the_expiry(ada: Client) -> None:

@@ -233,7 +233,7 @@ def test_case_153_an_embedder_that_answers_too_little_fails_no_request(aws: Worl
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\u3000\n"])
-def test_case_153_and_167_empty_texts_reach_no_embedder_and_no_engine(aws: World, ada: Client, text: str) -> None:
+def test_case_153_empty_texts_reach_no_embedder_and_no_engine(aws: World, ada: Client, text: str) -> None:
     asked: list[Any] = []
 
     def note(*_: Any) -> list[Any]:
@@ -249,6 +249,45 @@ def test_case_153_and_167_empty_texts_reach_no_embedder_and_no_engine(aws: World
     assert ada.refused("GET", "/v1/search/sessions", q=text, conversation_id=conversation)[0] == 422
     assert ada.refused("POST", f"/v1/conversations/{conversation}/recall", {"query": text})[0] == 422
     assert asked == []
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\t\u3000\n", None])
+def test_case_167_no_query_is_refused_on_every_way_to_ask(aws: World, ada: Client, text: str | None) -> None:
+    concept(ada, "kiln")
+    conversation = ada.conversation()
+    given = {} if text is None else {"query": text}
+    for path in ("/v1/memories/search", "/v1/memories/forget", f"/v1/conversations/{conversation}/recall"):
+        assert ada.refused("POST", path, given) == (422, "validation_failed"), path
+    words = {} if text is None else {"q": text}
+    assert ada.refused("GET", "/v1/search/sessions", conversation_id=conversation, **words) == (422, "validation_failed")
+    here = {"conversation_id": conversation}
+    for tool, more in (("search_memory", {}), ("forget", {"dry_run": False}), ("session_search", here), ("recall_context", here)):
+        result = ada.tool(tool, **given, **more).body["result"]
+        assert (result["isError"], "validation_failed" in str(result)) == (True, True), tool
+    assert [one["name"] for one in ada.memories()] == ["kiln"]
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\ufeff\u2060", "\u00ad", "…", "*", "%", "_", ".*", "\x00"])
+def test_case_167_a_query_without_a_word_finds_and_forgets_nothing(aws: World, ada: Client, text: str) -> None:
+    concept(ada, "kiln")
+    conversation = ada.conversation()
+    ada.say(conversation, "The kiln is fired at dawn.")
+    aws.index()
+    found = ada.search(text, sources=["memories", "messages"])
+    assert (found["items"], found["messages"], found["abstained"]) == ([], [], True)
+    assert sessions(ada, text, conversation) == []
+    assert ada.post(f"/v1/conversations/{conversation}/recall", {"query": text})["items"] == []
+    assert ada.post("/v1/memories/forget", {"query": text, "dry_run": False})["deleted"] == 0
+    assert ada.memories(q=text) == []
+    assert [one["name"] for one in ada.memories()] == ["kiln"]
+
+
+def test_case_167_everything_is_listed_by_the_page(aws: World, ada: Client) -> None:
+    for number in range(22):
+        concept(ada, f"kiln {number}")
+    for q in ({}, {"q": ""}):
+        page = ada.get("/v1/memories/entities", **q)
+        assert (len(page["items"]), page["total"]) == (20, 22)
 
 
 # Words

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from tidemark.clock import now
 from tidemark.errors import ConflictError, InvalidError, NotFoundError
 from tidemark.etags import check
+from tidemark.memory import derived
 from tidemark.memory.access import MemoryAccess
 from tidemark.memory.graph import Bounds, Edges, walk
 from tidemark.memory.model import EntityType, RelationType
@@ -162,21 +164,33 @@ class EntityService:
     def _delete(self, caller: Caller, entity_id: str, if_match: str | None) -> Deleted:
         _, entity = self.find(caller, entity_id)
         check(if_match, entity_tag(entity))
-        return self.remove(caller.tenant_id, caller.actor, [entity])
+        counts = self.remove(caller.tenant_id, caller.actor, [entity], dry_run=True)
+        self._take_away(caller.tenant_id, caller.actor, entity)
+        return counts
 
     def remove(self, tenant_id: str, actor: Actor, entities: Sequence[StoredEntity], *, dry_run: bool = False) -> Deleted:
-        """Deletes entities with their relations, counting each relation once."""
+        """Deletes entities with their relations and with what was derived from them, counting each relation once."""
         relations: set[str] = set()
         for entity in entities:
             around = self._store.relations_at(tenant_id, entity.scope, entity.id)
             relations |= {one.id for one in self._store.visible(tenant_id, entity.scope, around, now())}
         for entity in entities if not dry_run else ():
-            writes = Writes(tenant_id, entity.scope, actor)
-            writes.change(entity, "deleted", deleted_at=writes.at)
-            writes.release_name(entity)
-            writes.forget_sources(entity)
-            writes.commit()
+            retried(partial(self._take_away_now, tenant_id, actor, entity))
         return Deleted(deleted=len(entities), relations_deleted=len(relations))
+
+    def _take_away_now(self, tenant_id: str, actor: Actor, entity: StoredEntity) -> None:
+        """Deletes an entity as it is by now."""
+        for fresh in self._store.many(tenant_id, entity.scope, [entity.id]).values():
+            if fresh.deleted_at is None:
+                self._take_away(tenant_id, actor, fresh)
+
+    def _take_away(self, tenant_id: str, actor: Actor, entity: StoredEntity) -> None:
+        writes = Writes(tenant_id, entity.scope, actor)
+        writes.change(entity, "deleted", deleted_at=writes.at)
+        writes.release_name(entity)
+        writes.forget_sources(entity)
+        derived.take_back(self._store, writes, entity)
+        writes.commit()
 
     def batch_delete(self, caller: Caller, body: BatchDeleteBody) -> BatchDeleted:
         self._access.scope(caller)
@@ -230,6 +244,7 @@ class EntityService:
         writes.claim_name(reopened)
         if entity.deleted_at is not None:
             writes.recall_sources(entity)
+            derived.bring_back(self._store, writes, entity)
         for relation in self._store.relations_at(caller.tenant_id, entity.scope, entity.id):
             if relation.statement_id == entity.id and relation.valid_to != former.valid_to:
                 writes.change_relation(relation, valid_to=former.valid_to)

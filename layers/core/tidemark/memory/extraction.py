@@ -62,6 +62,12 @@ class Job(BaseModel):
     started_at: Time | None = None
     completed_at: Time | None = None
 
+    def told(self, at: datetime) -> "Job":
+        """As it stands at a time. A worker that died could not note that its job failed; what it left makes another one."""
+        if self.state != "running" or self.started_at is None or at < self.started_at + LASTS:
+            return self
+        return self.model_copy(update={"state": "failed", "reason": "WorkerDied", "completed_at": self.started_at + LASTS})
+
 
 class BusyError(Exception):
     """Another worker has the conversation; the message comes again."""
@@ -154,9 +160,9 @@ class Extraction:
         before: str | None,
     ) -> tuple[list[Job], str | None]:
         """Newest first."""
-        listed = keys.extractions_of(tenant_id, owner) if owner is not None else None
-        found, more = table.newest(listed, keys.extractions(tenant_id), Job, accept, limit, before)
-        return found, found[-1].id if more else None
+        listed, at = keys.extractions_of(tenant_id, owner) if owner is not None else None, now()
+        found, more = table.newest(listed, keys.extractions(tenant_id), Job, lambda job: accept(job.told(at)), limit, before)
+        return [job.told(at) for job in found], found[-1].id if more else None
 
     # working
     def run(self, wake: Wake, deadline: datetime | None = None) -> Job | None:
@@ -181,22 +187,10 @@ class Extraction:
         job = self._job(state, wake)
         if job.state in ENDED:
             return job
-        messages = self._pending(state)
-        started = now()
-        oldest = messages[0].created_at if messages and messages[0].trust == "user" else job.created_at
-        job = job.model_copy(
-            update={
-                "state": "running",
-                "attempts": job.attempts + 1,
-                "started_at": started,
-                "pending_turns": state.pending_turns,
-                "from_message_id": messages[0].id if messages else None,
-                "to_message_id": messages[-1].id if messages else None,
-                "lag_seconds": round(max(0.0, (started - oldest).total_seconds()), 3),
-            }
-        )
-        self._put(state.tenant_id, state.external_subject_id, job)
+        job = job.model_copy(update={"attempts": job.attempts + 1})
         try:
+            messages = self._pending(state)
+            job = self._begun(state, job, messages)
             learned = self._learn_all(state, messages, deadline)
         except Exception as exc:
             failed = job.model_copy(update={"state": "failed", "reason": type(exc).__name__, "completed_at": now()})
@@ -216,6 +210,23 @@ class Extraction:
         )
         self._put(state.tenant_id, state.external_subject_id, done)
         return done
+
+    def _begun(self, state: ConversationState, job: Job, messages: Sequence[StoredMessage]) -> Job:
+        """The job while it runs, noted."""
+        started = now()
+        oldest = messages[0].created_at if messages and messages[0].trust == "user" else job.created_at
+        running = job.model_copy(
+            update={
+                "state": "running",
+                "started_at": started,
+                "pending_turns": state.pending_turns,
+                "from_message_id": messages[0].id if messages else None,
+                "to_message_id": messages[-1].id if messages else None,
+                "lag_seconds": round(max(0.0, (started - oldest).total_seconds()), 3),
+            }
+        )
+        self._put(state.tenant_id, state.external_subject_id, running)
+        return running
 
     def _job(self, state: ConversationState, wake: Wake) -> Job:
         if wake.job_id is not None and is_id(wake.job_id, "ext"):

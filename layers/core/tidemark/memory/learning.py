@@ -397,8 +397,6 @@ class _Work:
         for relation in self.store.relations_at(self.writes.tenant_id, self.writes.scope, former.id):
             if relation.valid_to is None:
                 self.writes.change_relation(relation, valid_to=ended)
-        for relation in self._asserted_by(former):
-            self.writes.change_relation(relation, valid_to=ended)
 
     def _close_favourite(self, liked: StoredEntity, said: SaidAlong, at: datetime) -> None:
         """What is no favourite any more is liked as before; the favourite that it was gets a memory of its own, which has ended."""
@@ -414,17 +412,6 @@ class _Work:
             former = liked.model_copy(update={**dict(said), "favourites": [], "aliases": [], "valid_to": ended, "access_count": 0})
             self.closed.append(self._create(former))
 
-    def _asserted_by(self, former: StoredEntity) -> list[StoredRelation]:
-        """Relations between other entities that the former statement brought along."""
-        ends = [former.subject.entity_id] if former.subject and former.subject.entity_id else []
-        found = [
-            relation
-            for end in ends
-            for relation in self.store.relations_at(self.writes.tenant_id, self.writes.scope, end)
-            if relation.statement_id == former.id and relation.valid_to is None and relation.id not in self.writes.relations
-        ]
-        return list({relation.id: relation for relation in found}.values())
-
     # relations
     def _relate(self, link: Link, own: StoredEntity) -> None:
         source = own if link.source is None else self.mentions.get(fold(link.source))
@@ -438,7 +425,7 @@ class _Work:
             return
         known = self.store.same_relation(self.writes.tenant_id, self.writes.scope, source.id, target.id, link.relation_type)
         if known is not None:
-            if known.valid_to is not None and known.id not in self.writes.relations and own.valid_to is None:
+            if known.id not in self.writes.relations and own.valid_to is None and not self._in_force(known):
                 known = self.writes.change_relation(known, valid_from=own.valid_from, valid_to=None, statement_id=own.id)
             self.relations.append(known)
             return
@@ -461,6 +448,10 @@ class _Work:
                 )
             )
         )
+
+    def _in_force(self, relation: StoredRelation) -> bool:
+        """Whether it holds without a known end, and the statement that brought it lives."""
+        return relation.valid_to is None and bool(self.store.visible(self.writes.tenant_id, self.writes.scope, [relation], self.writes.at))
 
 
 def _said_at(entity: StoredEntity) -> datetime | None:

@@ -1,8 +1,8 @@
 """Entities and relations in DynamoDB.
 
 One partition holds a scope: its entities, a claim for each (type, folded name) so that two writers cannot make one name twice, the
-relations with a pointer from either end, and the history. A deleted entity stays unseen for 30 days, so that it can come back with those
-of its relations whose other end still lives; a relation is visible exactly while both its ends are.
+relations with a pointer from all that they rest on, and the history. A deleted entity stays unseen for 30 days, so that it can come back
+with those of its relations whose other end still lives; a relation is visible exactly while all that it rests on is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -126,7 +126,7 @@ class MemoryStore:
             yield item.read(StoredRelation)
 
     def relations_at(self, tenant_id: str, scope: Scope, entity_id: str) -> list[StoredRelation]:
-        """Relations at an entity in either direction, whether their other ends live or not."""
+        """Relations that rest on an entity, as either end or as the statement that brought them, whether the rest lives or not."""
         pk = keys.memory(tenant_id, scope.key)
         pointers = [pointer.sk.rpartition("#")[2] for pointer in table.query(pk, keys.edge(entity_id))]
         found = table.get_many([(pk, f"{keys.RELATIONS}{id}") for id in pointers])
@@ -260,13 +260,14 @@ class Writes:
         self._saves.append(
             (Item(self._pk, keys.edge_claim(made.source_entity_id, made.target_entity_id, made.relation_type), data=made.id), None)
         )
-        for end in {made.source_entity_id, made.target_entity_id}:
-            self._saves.append((Item(self._pk, keys.edge(end, made.id)), None))
+        self._saves += [(Item(self._pk, keys.edge(id, made.id)), None) for id in made.rests_on]
         return made
 
     def change_relation(self, old: StoredRelation, **changes: object) -> StoredRelation:
         changed = old.model_copy(update={**changes, "version": old.version + 1, "updated_at": self.at})
         self._save_relation(changed, Item.version == old.version)
+        self._saves += [(Item(self._pk, keys.edge(id, old.id)), None) for id in changed.rests_on - old.rests_on]
+        self._deletes += [Item(self._pk, keys.edge(id, old.id)) for id in old.rests_on - changed.rests_on]
         return changed
 
     def _save_relation(self, relation: StoredRelation, condition: Condition) -> None:
@@ -280,8 +281,7 @@ class Writes:
     def remove_relation(self, relation: StoredRelation) -> None:
         self._deletes.append(Item(self._pk, f"{keys.RELATIONS}{relation.id}"))
         self._deletes.append(Item(self._pk, keys.edge_claim(relation.source_entity_id, relation.target_entity_id, relation.relation_type)))
-        for end in {relation.source_entity_id, relation.target_entity_id}:
-            self._deletes.append(Item(self._pk, keys.edge(end, relation.id)))
+        self._deletes += [Item(self._pk, keys.edge(id, relation.id)) for id in relation.rests_on]
 
     def _places(self, entity: StoredEntity) -> dict[str, object]:
         places: dict[str, object] = {"gsi1pk": keys.by_id(self.tenant_id, entity.id), "gsi1sk": "e", "ttl": _ttl(entity)}

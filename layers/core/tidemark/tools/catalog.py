@@ -28,7 +28,7 @@ from tidemark.requests import Body
 from tidemark.tenancy.caller import Caller, Scope
 
 Nature = Literal["reads", "adds", "changes", "deletes"]
-Query = Annotated[str, Field(min_length=1, max_length=2000, description="Words or a question, in any language.")]
+Query = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S", description="Words or a question, in any language.")]
 ConversationId = Annotated[str, Field(description="Id of a conversation, cnv_...")]
 EntityRef = Annotated[str, Field(min_length=1, max_length=255, description="Name or id of an entity.")]
 
