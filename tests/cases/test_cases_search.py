@@ -419,6 +419,39 @@ def test_case_164_what_is_recalled_stands_in_a_request_once(aws: World, ada: Cli
     assert "kiln" not in (model.of("turn")[-1].memory or "")  # what a turn is not about is not recalled again
 
 
+def test_case_164_a_turn_that_leans_on_the_turns_before_is_looked_for_with_them(aws: World, ada: Client, model: ScriptedModel) -> None:
+    for text in ("Ruth owns the bakery at the harbour.", "Karl repairs clocks in Graz.", *FACTS):
+        ada.post("/v1/memories/remember", {"text": text})
+    aws.index()
+    conversation = ada.conversation()
+    for turn in ("I want to talk about the bakery that Ruth owns.", "What is it called?", "And where is it?"):
+        ada.say(conversation, turn)
+        memory = model.of("turn")[-1].memory or ""
+        assert "bakery at the harbour" in memory, turn
+        assert "Karl" not in memory, turn
+    for turn in ("zzqqxx vbnm", "Thank you, and good night."):  # they stand by themselves
+        ada.say(conversation, turn)
+        assert "bakery" not in (model.of("turn")[-1].memory or ""), turn
+
+
+def test_case_164_what_the_user_says_here_word_for_word_is_not_recalled_from_elsewhere(
+    aws: World, ada: Client, model: ScriptedModel
+) -> None:
+    earlier, here = ada.conversation(), ada.conversation()
+    words = "The kiln of the old pottery is fired at dawn."
+    ada.say(earlier, words)
+    aws.learn()
+    ada.say(here, "When is the kiln of the old pottery fired?")
+    assert "at dawn" in (model.of("turn")[-1].memory or "")
+    ada.say(here, f"I know it: {words} When is the kiln of the old pottery fired?")
+    assert "at dawn" not in (model.of("turn")[-1].memory or "")
+    newest = ada.walk(f"/v1/conversations/{here}/context/frames")[0]
+    told = {ada.messages(earlier)[0]["id"], *(one["id"] for one in ada.memories())}
+    assert not [item for item in newest["items"] if item["kind"] == "memory" and item["source_id"] in told]
+    ada.say(here, "When is the kiln of the old pottery fired?")
+    assert "at dawn" not in (model.of("turn")[-1].memory or "")  # it stands in the tail
+
+
 def test_case_165_a_home_address_is_no_home_directory(aws: World, ada: Client) -> None:
     ada.post("/v1/memories/remember", {"text": "I live at 12 Harbour Street in Bergen."})
     concept(ada, "home directory", "fact", description="The build user's home directory is /home/build.")

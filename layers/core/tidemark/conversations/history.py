@@ -1,6 +1,8 @@
 """Reading the part of a branch that a request is made of."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tidemark.conversations import branch
 from tidemark.conversations.branch import Position
@@ -8,6 +10,8 @@ from tidemark.conversations.budget import newest_that_fit
 from tidemark.conversations.model import CompactionMark, ConversationState, StoredCompaction, StoredMessage
 from tidemark.conversations.store import ConversationStore
 from tidemark.errors import NotFoundError
+
+RECENT = 8  # messages in which the words are looked for that a turn leans on
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,14 @@ class History:
         kept = self._store.messages(state.tenant_id, [(state.id, id) for id in compaction.kept_message_ids]) if compaction else []
         loaded = self._store.load(state.tenant_id, [*kept, *tail])
         return Window(compaction, tuple(loaded[: len(kept)]), tuple(loaded[len(kept) :]))
+
+    def recent(self, state: ConversationState, base: Base) -> Iterator[StoredMessage]:
+        """The newest messages of users and assistants on a branch, with their texts, newest first."""
+        if base.parent_id is None:
+            return
+        found = self._store.walk(state, base.path, upto=base.parent_id, newest_first=True, page=RECENT)
+        spoken = [message for message in islice(found, RECENT) if message.role in ("user", "assistant")]
+        yield from self._store.load(state.tenant_id, spoken)
 
     def _tail(self, state: ConversationState, base: Base, after: str | None) -> list[StoredMessage]:
         found = self._store.walk(state, base.path, after=after, upto=base.parent_id)

@@ -44,6 +44,7 @@ from tidemark.errors import (
     UpstreamTimeoutError,
 )
 from tidemark.http.problems import problem
+from tidemark.memory.questions import Said
 from tidemark.memory.turn_memory import Explicit, TurnMemory
 from tidemark.models import tokenizer
 from tidemark.models.ports import (
@@ -225,7 +226,13 @@ class TurnService:
     def _recall(self, caller: Caller, setting: Setting, state: ConversationState, base: Base, body: TurnBody) -> RecalledBlock:
         if setting.scope is None or body.memory == "off" or body.content is None:
             return RecalledBlock()
-        return self._memory.recall(caller.tenant_id, setting, state, base, body.content)
+        return self._memory.recall(caller.tenant_id, setting, state, base, body.content, self._recent(state, base, body))
+
+    def _recent(self, state: ConversationState, base: Base, body: TurnBody) -> Iterator[Said]:
+        """What was said before the turn's words, newest first."""
+        earlier = body.earlier if isinstance(body, CompletionTurn) else []
+        yield from (("user", one.content) for one in reversed(earlier))
+        yield from (("assistant" if one.role == "assistant" else "user", one.content) for one in self._history.recent(state, base))
 
     # making room
     def _assemble(
@@ -271,6 +278,8 @@ class TurnService:
             parts = replace(parts, tail=parts.tail - sum(message.weight for message in window.dropped))
         assembly.check_fits(parts, setting, automatic=automatic)
         window = window or self._history.window(state, base, compaction)
+        recalled = assembly.without_said(recalled, (*window.kept, *window.tail, *drafts), setting.model.factor)
+        parts = replace(parts, memory=recalled.tokens)
         return _Assembled(setting, state, base, window, recalled, drafts, tools, parts, compacted)
 
     def _rebase(self, state: ConversationState, base: Base, body: TurnBody) -> Base:

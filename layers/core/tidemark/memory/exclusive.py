@@ -31,8 +31,8 @@ def liking(statement: Statement) -> str | None:
 
 
 def same(former: StoredEntity, statement: Statement) -> bool:
-    """Whether both say the same value of their predicate, in whatever written form. Of a preference the value is its polarity."""
-    if is_of(statement.exclusive, PREFERENCE):
+    """Whether both say the same value of their predicate, in whatever written form. Of a preference that holds it is the polarity."""
+    if is_of(statement.exclusive, PREFERENCE) and not statement.ends:
         return former.polarity == statement.polarity
     mine, theirs = statement.value or statement.name, former.value or former.name
     return fold(mine) == fold(theirs)

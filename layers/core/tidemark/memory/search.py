@@ -146,9 +146,12 @@ class MemorySearch:
         self._index, self._embedder, self._calibration = index, embedder, calibration
         self._store, self._conversations = store, conversations
 
-    def question(self, text: str, last_sitting: Callable[[], Span | None] = lambda: None, at: datetime | None = None) -> Question:
+    def question(
+        self, text: str, last_sitting: Callable[[], Span | None] = lambda: None, at: datetime | None = None, said: str | None = None
+    ) -> Question:
         """Without an embedder the words alone are searched, and so it is with a question of signs: to a model that reads language they
-        are near to everything short. `last_sitting` is asked where the text speaks of the last session."""
+        are near to everything short. `last_sitting` is asked where the text speaks of the last session. `said` is the part of the text
+        that may name a time, where earlier turns stand in front of it."""
         moment = at or now()
         vector: list[float] | None = None
         try:
@@ -156,7 +159,7 @@ class MemorySearch:
                 vector = self._embedder().embed_query(text)
         except (SearchUnavailableError, ModelError):
             measure("EmbedderUnavailable")
-        span = time_filter(text, moment)
+        span = time_filter(text if said is None else said, moment)
         if span is not None and span.session is not None and span.session < 0:
             known = last_sitting()
             span = replace(span, start=known[0], end=known[1], session=None) if known else None

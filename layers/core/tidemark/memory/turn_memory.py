@@ -1,14 +1,14 @@
 """What a chat turn does with durable memory: recall before it, store what was asked, mark what may be learned. Best effort: a turn is
 answered without memory where memory fails."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from tidemark.clock import now
 from tidemark.conversations.access import Setting
-from tidemark.conversations.assembly import RecalledBlock
-from tidemark.conversations.blocks import MemoryLine, memory_block
+from tidemark.conversations.assembly import RecalledBlock, recalled_block
+from tidemark.conversations.blocks import MemoryLine
 from tidemark.conversations.history import Base
 from tidemark.conversations.model import ConversationState, Draft
 from tidemark.conversations.requests import TurnBody
@@ -18,12 +18,12 @@ from tidemark.memory.explicit import ExplicitRequest
 from tidemark.memory.extraction import Extraction
 from tidemark.memory.learning import USER
 from tidemark.memory.model import LEAST_TRUSTED_FIRST, SourceMessage, Trust
+from tidemark.memory.questions import Said, with_recent
 from tidemark.memory.records import Provenance
 from tidemark.memory.remembering import Remembering
 from tidemark.memory.scope import Scope, may_learn, may_store_explicitly
 from tidemark.memory.search import Hit, MemorySearch, MessageFound, Question
 from tidemark.memory.store import MemoryStore
-from tidemark.models import tokenizer
 from tidemark.observability import logger, measure, where
 from tidemark.tenancy.caller import Caller
 from tidemark.tenancy.model import MemorySettings
@@ -55,19 +55,23 @@ class TurnMemory:
         request = explicit.parse(body.content)
         return Explicit(request, scope, settings) if request else None
 
-    def recall(self, tenant_id: str, setting: Setting, state: ConversationState, base: Base, content: str) -> RecalledBlock:
-        """The block of what is recalled for a turn, within its token budget; empty where nothing is relevant or memory fails."""
+    def recall(
+        self, tenant_id: str, setting: Setting, state: ConversationState, base: Base, content: str, recent: Iterable[Said]
+    ) -> RecalledBlock:
+        """The block of what is recalled for a turn, within its token budget; empty where nothing is relevant or memory fails. `recent` is
+        what was said before, newest first; it is read only where the turn's words lean on it."""
         scope = setting.scope
         if scope is None or setting.memory.context_tokens == 0:
             return RecalledBlock()
         try:
-            question = self._search.question(content, lambda: self._search.last_sitting(tenant_id, scope.key, besides=state.id))
+            words = with_recent(content, recent)
+            question = self._search.question(words, lambda: self._search.last_sitting(tenant_id, scope.key, besides=state.id), said=content)
             lines = self._lines(tenant_id, scope, setting, state, base, question)
         except Exception as exc:  # noqa: BLE001 - recall never fails a turn
             logger.error("recall failed", error=type(exc).__name__, where=where(exc))
             measure("RecallFailed")
             return RecalledBlock()
-        return _block(lines, setting.memory.context_tokens, setting.model.factor)
+        return recalled_block(lines, setting.memory.context_tokens, setting.model.factor)
 
     def _lines(
         self, tenant_id: str, scope: Scope, setting: Setting, state: ConversationState, base: Base, question: Question
@@ -103,7 +107,13 @@ class TurnMemory:
         for entity in self._store.exclusives(tenant_id, scope, USER, PROFILE_PREDICATES):
             if entity.alive(at) and entity.holds(at):
                 text = f"{entity.name}. {entity.description}" if entity.description else entity.name
-                line = MemoryLine(text=text, kind="profile", date=entity.valid_from, trust=_trust(entity.provenance))
+                line = MemoryLine(
+                    text=text,
+                    kind="profile",
+                    date=entity.valid_from,
+                    trust=_trust(entity.provenance),
+                    session=_session(entity.provenance),
+                )
                 found.append((entity.id, line))
         return found[:PROFILE_LINES]
 
@@ -153,12 +163,23 @@ def _trust(provenance: Sequence[Provenance]) -> Trust:
     return min((source.trust for source in provenance), key=LEAST_TRUSTED_FIRST.index, default="user")
 
 
+def _session(provenance: Sequence[Provenance]) -> str | None:
+    """The conversation in which it was said last; what an application stored by itself has none."""
+    return next((source.conversation_id for source in reversed(provenance) if source.conversation_id), None)
+
+
 def _fact_line(hit: Hit) -> tuple[str, MemoryLine]:
     entity = hit.entity
     text = f"{entity.name}. {entity.description}" if entity.description and entity.description != entity.name else entity.name
-    speaker = entity.provenance[-1].speaker if entity.provenance else None
+    quotes = [source.quote for source in entity.provenance]
     return entity.id, MemoryLine(
-        text=text, kind="fact", date=entity.valid_from or entity.created_at, speaker=speaker, trust=_trust(entity.provenance)
+        text=text,
+        kind="fact",
+        date=entity.valid_from or entity.created_at,
+        speaker=entity.provenance[-1].speaker if entity.provenance else None,
+        trust=_trust(entity.provenance),
+        session=_session(entity.provenance),
+        quotes=tuple(quote for quote in quotes if quote) if all(quotes) else (),
     )
 
 
@@ -166,24 +187,12 @@ def _message_line(found: MessageFound) -> tuple[str, MemoryLine]:
     message = found.message
     trust: Trust = "assistant" if message.role == "assistant" else message.trust
     text = message.content if len(message.content) <= MESSAGE_CHARACTERS else message.content[:MESSAGE_CHARACTERS] + "…"
-    return message.id, MemoryLine(text=text, kind="message", date=message.created_at, speaker=message.name or message.role, trust=trust)
-
-
-def _block(lines: Sequence[tuple[str, MemoryLine]], budget: int, factor: float) -> RecalledBlock:
-    """As many whole lines, best first, as the budget allows."""
-    framing = tokenizer.count(memory_block([MemoryLine(text="")]), factor) + tokenizer.MESSAGE_OVERHEAD
-    kept: list[tuple[str, MemoryLine, int]] = []
-    used = framing
-    for source, line in lines:
-        tokens = tokenizer.count(memory_block([line]), factor) - framing + tokenizer.MESSAGE_OVERHEAD + 2
-        if used + tokens <= budget:
-            kept.append((source, line, tokens))
-            used += tokens
-    if not kept:
-        return RecalledBlock()
-    block = memory_block([line for _, line, _ in kept])
-    return RecalledBlock(
-        block=block,
-        tokens=tokenizer.count(block, factor) + tokenizer.MESSAGE_OVERHEAD,
-        sources=tuple((source, tokens) for source, _, tokens in kept),
+    return message.id, MemoryLine(
+        text=text,
+        kind="message",
+        date=message.created_at,
+        speaker=message.name or message.role,
+        trust=trust,
+        session=message.conversation_id,
+        quotes=(message.content,),
     )
