@@ -129,23 +129,27 @@ def _run(settings: LocalSettings, progress: Progress) -> None:
             emulator.save()
         issuer = Issuer(settings.state / "issuer.pem", settings.parameters["OidcIssuer"], settings.parameters["OidcAudience"])
         local = local_tokens.routes(issuer, emulator.client("dynamodb"), outputs["TableName"])
+        door = edge.Door()
         stage = f"{emulator.endpoint}/_aws/execute-api/{outputs['ApiId']}/api"
         with (
             streaming.process(settings, emulator) as stream,
-            _served(settings, taken, edge.application(stage, settings.parameters["CorsOrigins"], local, stream)),
-            httpx.Client(base_url=f"http://127.0.0.1:{settings.port}/api", timeout=60, trust_env=False) as client,
+            _served(settings, taken, edge.application(stage, settings.parameters["CorsOrigins"], local, stream, door)),
+            httpx.Client(
+                base_url=f"http://127.0.0.1:{settings.port}/api", timeout=60, trust_env=False, headers={door.HEADER: door.key}
+            ) as client,
         ):
-            _open(settings, progress, issuer, client)
+            _open(settings, progress, issuer, client, door)
             while not emulator.died():
                 time.sleep(0.5)
             raise Failure(f"The emulator ended; its log: {settings.logs / 'emulator.log'}. The next start goes on from its state.")
 
 
-def _open(settings: LocalSettings, progress: Progress, issuer: Issuer, client: httpx.Client) -> None:
+def _open(settings: LocalSettings, progress: Progress, issuer: Issuer, client: httpx.Client, door: edge.Door) -> None:
     with progress.step("Waking the functions and opening the tenant"):
         if not (health := client.get("/health")).is_success:
             raise Failure(f"GET /api/health answered {health.status_code}; the functions' log: {settings.logs / 'functions.log'}")
         made = credentials.prepare(settings.credentials, settings.base_url, issuer, client)
+        door.is_open = True
     shown = settings.credentials
     with suppress(ValueError):
         shown = shown.relative_to(Path.cwd())

@@ -4,6 +4,7 @@ What it corrects of the emulator's gateway is listed in docs/operations/local-st
 """
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from urllib.parse import quote
@@ -43,13 +44,28 @@ class TooLarge(Exception):
     pass
 
 
-def application(stage_url: str, cors_origins: str, local: list[Route], stream: Stream) -> Starlette:
+class Door:
+    """Closed until the service is ready: whoever sees /api/health answer 200 finds the credentials written. The key lets the start in."""
+
+    HEADER = "x-tidemark-start"
+
+    def __init__(self) -> None:
+        self.key = secrets.token_hex()
+        self.is_open = False
+
+    def lets(self, request: Request) -> bool:
+        return self.is_open or secrets.compare_digest(request.headers.get(self.HEADER, "").encode(), self.key.encode())
+
+
+def application(stage_url: str, cors_origins: str, local: list[Route], stream: Stream, door: Door) -> Starlette:
     """`stream` answers the requests for events, which the emulated gateway could only hold back until their end."""
     origins = [origin.strip() for origin in cors_origins.split(",") if origin.strip()]
     client = httpx.AsyncClient(timeout=httpx.Timeout(60, connect=5), limits=httpx.Limits(max_connections=200), trust_env=False)
 
     async def forward(request: Request) -> Response:
         cors = _cors(request, origins)
+        if not door.lets(request):
+            return problem(503, "starting", "The service is starting.", headers=cors | {"Retry-After": "1"})
         try:
             body = await _body(request)
         except TooLarge:
