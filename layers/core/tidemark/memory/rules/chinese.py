@@ -79,16 +79,20 @@ def preference(found: re.Match[str], clause: str) -> Draft | None:
         return None
     key = re.sub("^[吃喝]", "", thing) or thing
     against = bool(found["no"]) or bool(re.match(r"讨厌|厌恶|受不了|恨|反感|害?怕|恐惧", found["v"]))
-    attitude = "不喜欢" if against else "喜欢"
-    kept = {"object": thing, "attitude": "dislikes" if against else "likes"}
-    polarity: Polarity = "negative" if against else "positive"
-    said = f"{found['no'] or ''}{found['v']}{thing}"
-    return Draft(said, "preference", "preference", polarity, exclusive=preference_of(key), value=attitude, properties=kept)
+    return liked(thing, f"{found['no'] or ''}{found['v']}{thing}", preference_of(key), against=against)
 
 
-def liked(thing: str, phrase: str) -> Draft:
-    kept = {"object": thing, "attitude": "likes"}
-    return Draft(phrase, "preference", "preference", exclusive=preference_of(thing), value="喜欢", properties=kept)
+def liked(thing: str, phrase: str, predicate: str, *, against: bool = False) -> Draft:
+    """A thing that is liked or disliked, in the words in which it was said."""
+    return Draft(
+        phrase,
+        "preference",
+        "preference",
+        "negative" if against else "positive",
+        exclusive=predicate,
+        value="不喜欢" if against else "喜欢",
+        properties={"object": thing, "attitude": "dislikes" if against else "likes"},
+    )
 
 
 def home(found: re.Match[str], clause: str) -> Draft | None:
@@ -354,7 +358,7 @@ def _whole(clause: str, people: People) -> Iterator[Found]:
         value = favourite["value"] or favourite["value2"] or favourite["value3"] or favourite["value4"]
         said = f"最{verb}的{what or ''}是{value}"
         if not what:  # of which kind was not said, so others of another kind may be favourites too
-            yield liked(value, said), USER
+            yield liked(value, said, preference_of(value)), USER
             return
         yield Draft(said, "preference", "preference", exclusive=exclusive(FAVOURITE, what), value=value, properties={what: value}), USER
         return

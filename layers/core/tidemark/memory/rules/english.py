@@ -276,7 +276,7 @@ def _favourite(clause: str, message: SourceMessage, people: People, greeted: boo
     spelled = re.search(r"favou?rite", clause, re.IGNORECASE)
     word = spelled[0].casefold() if spelled else "favourite"
     if not what:  # of which kind was not said, so others of another kind may be favourites too
-        yield replace(predicates.liked(value), phrase=f"{word} is {value}", form="possessive"), subject
+        yield replace(predicates.liked(value, f"{word} is {value}"), form="possessive"), subject
         return
     key = exclusive(FAVOURITE, what.replace("color", "colour") if "colour" not in what else what)
     yield (

@@ -129,22 +129,23 @@ def preference(found: re.Match[str], phrase: str, negative: bool) -> Draft | Non
     )
 
 
-def liked(thing: str) -> Draft:
-    """A thing that is liked, however it was said."""
-    kept = {"object": thing, "attitude": "likes"}
-    return Draft(f"likes {thing}", "preference", "preference", exclusive=preference_of(thing), value="likes", properties=kept)
+def liked(thing: str, phrase: str, *, against: bool = False) -> Draft:
+    """A thing that is liked or disliked, in the words in which it was said."""
+    attitude = "dislikes" if against else "likes"
+    return Draft(
+        phrase,
+        "preference",
+        "preference",
+        "negative" if against else "positive",
+        exclusive=preference_of(thing),
+        value=attitude,
+        properties={"object": thing, "attitude": attitude},
+    )
 
 
 def lover(found: re.Match[str], phrase: str, negative: bool) -> Draft:
     """ "am an espresso lover"."""
-    attitude: Polarity = "negative" if negative else "positive"
-    return replace(
-        liked(found["o"]),
-        phrase=_made(phrase, negative),
-        polarity=attitude,
-        value="dislikes" if negative else "likes",
-        properties={"object": found["o"], "attitude": "dislikes" if negative else "likes"},
-    )
+    return liked(found["o"], _made(phrase, negative), against=negative)
 
 
 def avoided(found: re.Match[str], phrase: str, negative: bool) -> Draft | None:
