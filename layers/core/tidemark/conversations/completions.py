@@ -18,7 +18,7 @@ from tidemark.conversations.history import head
 from tidemark.conversations.model import ConversationState
 from tidemark.conversations.requests import CompletionTurn
 from tidemark.conversations.turns import Event, TurnService, instructed, told
-from tidemark.memory.questions import Said
+from tidemark.memory.questions import said
 from tidemark.memory.turn_memory import TurnMemory
 from tidemark.models import tokenizer
 from tidemark.models.ports import Model, ModelMessage, ModelRequest, ModelResponse, ToolDefinition
@@ -76,7 +76,7 @@ class Completions:
         setting = self._access.setting(caller, state)
         recalled = RecalledBlock()
         if setting.scope is not None and asked.turn.content is not None:
-            recent = (_said(message) for message in reversed(asked.history[:-1]) if message.role != "tool")
+            recent = (said(message.role, message.content) for message in reversed(asked.history[:-1]) if message.role != "tool")
             recalled = self._memory.recall(caller.tenant_id, setting, state, head(state), asked.turn.content, recent)
             recalled = assembly.without_said(recalled, asked.history, setting.model.factor)
         given = tuple(ToolDefinition(**tool.model_dump()) for tool in asked.turn.tools)
@@ -140,10 +140,6 @@ def _request(
         tools=(*own, *given),
         max_tokens=min(asked.turn.max_tokens or reserve, reserve),
     )
-
-
-def _said(message: ModelMessage) -> Said:
-    return ("assistant" if message.role == "assistant" else "user"), message.content
 
 
 def _weight(messages: Sequence[ModelMessage], factor: float) -> int:

@@ -44,7 +44,7 @@ from tidemark.errors import (
     UpstreamTimeoutError,
 )
 from tidemark.http.problems import problem
-from tidemark.memory.questions import Said
+from tidemark.memory.questions import Said, said
 from tidemark.memory.turn_memory import Explicit, TurnMemory
 from tidemark.models import tokenizer
 from tidemark.models.ports import (
@@ -232,7 +232,7 @@ class TurnService:
         """What was said before the turn's words, newest first."""
         earlier = body.earlier if isinstance(body, CompletionTurn) else []
         yield from (("user", one.content) for one in reversed(earlier))
-        yield from (("assistant" if one.role == "assistant" else "user", one.content) for one in self._history.recent(state, base))
+        yield from (said(one.role, one.content) for one in self._history.recent(state, base))
 
     # making room
     def _assemble(

@@ -80,6 +80,10 @@ RECENT_TURNS, RECENT_CHARACTERS = 3, 300
 Said = tuple[Literal["user", "assistant"], str]
 
 
+def said(role: str, content: str) -> Said:
+    return ("assistant" if role == "assistant" else "user"), content
+
+
 def leans(text: str) -> bool:
     """Whether a turn's words tell what is meant only together with the turns before: "What does she do there?", "And in winter?" """
     text = text.replace("’", "'").strip()
@@ -101,17 +105,17 @@ def with_recent(text: str, recent: Iterable[Said]) -> str:
 
     A turn that stands by itself is looked for by itself, so that what was talked about is not brought up again by every turn.
     """
-    said = iter(recent)
+    earlier = iter(recent)
     before: list[str] = []
     if ANSWERS.fullmatch(text.strip()):
-        role, asked = next(said, ("user", ""))
+        role, asked = next(earlier, ("user", ""))
         last = sentences(asked)[-1:]
         if role == "user" or not last or not last[0].rstrip("\"'”’」 )").endswith(("?", "？")):
             return text
         before = last
     elif not leans(text):
         return text
-    for role, words in said:
+    for role, words in earlier:
         if role == "user":
             before.insert(0, words)
             if len(before) == RECENT_TURNS or not leans(words):
